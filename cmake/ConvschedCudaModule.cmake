@@ -1,0 +1,10 @@
+# The CUDA backend: C files and kernels (.cu). The kernels need no C++ runtime.
+file(GLOB cs_cuda_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backend/cuda/*.c
+     ${PROJECT_SOURCE_DIR}/src/backend/cuda/*.cu)
+if(cs_cuda_sources)
+  add_library(cs_cuda STATIC ${cs_cuda_sources})
+  target_compile_options(cs_cuda PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall --expt-relaxed-constexpr
+    -Xcudafe --display_error_number>)
+  set_target_properties(cs_cuda PROPERTIES CUDA_RUNTIME_LIBRARY Shared)
+  target_link_libraries(cs_cuda PUBLIC cs_flags cs_graph cs_profiler cs_reference cs_cudart cs_cudnn cs_cupti)
+endif()

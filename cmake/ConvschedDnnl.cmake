@@ -1,0 +1,12 @@
+# oneDNN 2.x as target cs_dnnl.
+find_path(DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.h)
+find_library(DNNL_LIBRARY dnnl)
+if(NOT DNNL_INCLUDE_DIR OR NOT DNNL_LIBRARY)
+  message(FATAL_ERROR "oneDNN not found: install libdnnl-dev, or set DNNL_INCLUDE_DIR and DNNL_LIBRARY")
+endif()
+add_library(cs_dnnl INTERFACE)
+target_include_directories(cs_dnnl SYSTEM INTERFACE ${DNNL_INCLUDE_DIR})
+target_link_libraries(cs_dnnl INTERFACE ${DNNL_LIBRARY})
+if(OpenMP_C_FOUND)
+  target_link_libraries(cs_dnnl INTERFACE OpenMP::OpenMP_C)
+endif()

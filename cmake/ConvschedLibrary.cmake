@@ -1,0 +1,16 @@
+# The shared library (public API only), the command, install targets, pkg-config and CMake package.
+add_library(convsched SHARED ${PROJECT_SOURCE_DIR}/cmake/empty.c)
+set_target_properties(convsched PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION 0)
+target_link_libraries(convsched PRIVATE -Wl,--whole-archive cs_runtime cs_graph cs_base -Wl,--no-whole-archive
+                      cs_runtime)
+target_include_directories(convsched PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+                           $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+
+file(GLOB cs_cli_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cli/*.c ${PROJECT_SOURCE_DIR}/src/report/*.c)
+if(cs_cli_sources)
+  add_executable(convsched_command ${cs_cli_sources})
+  set_target_properties(convsched_command PROPERTIES OUTPUT_NAME convsched
+                        INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+  target_link_libraries(convsched_command PRIVATE convsched cs_base cs_flags)
+  install(TARGETS convsched_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()

@@ -1,0 +1,250 @@
+/* convsched: run non-linear CNNs with algorithm, stream, order and memory chosen together.
+ *
+ * The whole public API. Objects are opaque and owned by the caller who created them; every
+ * `*_create`/`*_open`/`*_load` has a matching destroy that accepts NULL. Errors are values
+ * (`cs_status`); the library never prints, exits or keeps global state. A graph is immutable once
+ * created and may be shared by threads; a device and a session are each used by one thread at a
+ * time, and several sessions on several threads each on a device of their own run side by side.
+ */
+#ifndef CONVSCHED_CONVSCHED_H_
+#define CONVSCHED_CONVSCHED_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CS_VERSION_MAJOR 0
+#define CS_VERSION_MINOR 1
+#define CS_VERSION_PATCH 0
+
+#if defined(CS_BUILDING_LIBRARY) && defined(__GNUC__)
+#define CS_API __attribute__((visibility("default")))
+#else
+#define CS_API
+#endif
+#if defined(__GNUC__)
+#define CS_MUST_USE __attribute__((warn_unused_result))
+#else
+#define CS_MUST_USE
+#endif
+
+/* ---- Status -------------------------------------------------------------------------------- */
+
+/* X(name, exit code of the command, meaning) */
+#define CS_CODES(X)                                                                  \
+  X(OK, 0, "ok")                                                                     \
+  X(WRONG_RESULT, 1, "a result is wrong or a requirement is missed")                 \
+  X(USAGE, 2, "wrong use of the command or of the API")                              \
+  X(BAD_INPUT, 3, "an input is malformed, inconsistent or not supported")            \
+  X(NOT_FOUND, 3, "something asked for does not exist (also a miss under --frozen)") \
+  X(DEVICE, 4, "a device failed or is not there")                                    \
+  X(IO, 4, "the operating system refused a file operation")                          \
+  X(NO_MEMORY, 4, "out of host or device memory")                                    \
+  X(INTERNAL, 4, "a broken invariant of convsched itself")                           \
+  X(CANCELLED, 130, "interrupted by the user")
+
+typedef enum cs_code {
+#define CS_CODE_ENUM(name, exit_code, text) CS_CODE_##name,
+  CS_CODES(CS_CODE_ENUM)
+#undef CS_CODE_ENUM
+} cs_code;
+
+/* NULL is success; anything else is owned by the receiver and released by cs_status_free(). */
+typedef struct cs_error *cs_status;
+#define CS_OK ((cs_status)0)
+
+CS_API cs_code cs_status_code(cs_status status);
+/* The message names the place, what was found and what was wanted. "ok" for CS_OK. */
+CS_API const char *cs_status_message(cs_status status);
+/* The exit code of the command for this status. */
+CS_API int cs_status_exit_code(cs_status status);
+CS_API void cs_status_free(cs_status status);
+
+/* "0.1.0"; and the same as major * 10000 + minor * 100 + patch. */
+CS_API const char *cs_version_string(void);
+CS_API int cs_version_number(void);
+
+/* ---- Logging ------------------------------------------------------------------------------- */
+
+typedef enum cs_log_level {
+  CS_LOG_DEBUG,
+  CS_LOG_INFO,
+  CS_LOG_WARNING,
+  CS_LOG_PROGRESS
+} cs_log_level;
+
+/* Receives every message of the objects it is given to; called from the thread that uses the
+ * object. PROGRESS messages supersede one another. A NULL function is silence. */
+typedef struct cs_logger {
+  void (*write)(void *user, cs_log_level level, const char *message);
+  void *user;
+} cs_logger;
+
+/* ---- Graph --------------------------------------------------------------------------------- */
+
+typedef struct cs_graph cs_graph;
+
+/* Loads `convsched.graph/1`. Errors: IO, BAD_INPUT (file, JSON path, node, found, wanted). */
+CS_API cs_status cs_graph_load(const char *path, cs_graph **out) CS_MUST_USE;
+/* The same from memory; `name` stands for the file in messages. `length` bytes, no NUL needed. */
+CS_API cs_status cs_graph_parse(const char *json, size_t length, const char *name,
+                                cs_graph **out) CS_MUST_USE;
+CS_API void cs_graph_destroy(cs_graph *graph);
+/* The graph as JSON text (released with cs_string_free). Loading it again gives the same graph. */
+CS_API cs_status cs_graph_to_json(const cs_graph *graph, char **out) CS_MUST_USE;
+
+/* Builds a graph step by step. A builder is consumed by cs_builder_finish, which validates.
+ * `dims`: rank extents, a symbolic batch written as CS_DIM_N in dims[0]. `attrs_json`: the node's
+ * attributes as a JSON object, or NULL. */
+#define CS_DIM_N ((int64_t)-1)
+typedef struct cs_builder cs_builder;
+CS_API cs_status cs_builder_create(const char *name, cs_builder **out) CS_MUST_USE;
+CS_API void cs_builder_destroy(cs_builder *builder);
+CS_API cs_status cs_builder_input(cs_builder *builder, const char *name, int rank,
+                                  const int64_t *dims) CS_MUST_USE;
+CS_API cs_status cs_builder_node(cs_builder *builder, const char *name, const char *op,
+                                 int n_inputs, const char *const *inputs,
+                                 const char *attrs_json) CS_MUST_USE;
+CS_API cs_status cs_builder_output(cs_builder *builder, const char *name) CS_MUST_USE;
+CS_API cs_status cs_builder_finish(cs_builder *builder, cs_graph **out) CS_MUST_USE;
+
+CS_API const char *cs_graph_name(const cs_graph *graph);
+CS_API int cs_graph_input_count(const cs_graph *graph);
+CS_API int cs_graph_output_count(const cs_graph *graph);
+CS_API const char *cs_graph_input_name(const cs_graph *graph, int index);
+CS_API const char *cs_graph_output_name(const cs_graph *graph, int index);
+/* Writes up to 8 extents (CS_DIM_N for a symbolic batch) and returns the rank. */
+CS_API int cs_graph_input_shape(const cs_graph *graph, int index, int64_t dims[8]);
+CS_API int cs_graph_output_shape(const cs_graph *graph, int index, int64_t dims[8]);
+/* Trainable parameters: weights and biases, BatchNormalization's scale and shift; not its running
+ * statistics. */
+CS_API int64_t cs_graph_parameter_count(const cs_graph *graph);
+/* Writes the parameters generated from `seed` as safetensors (f32). Errors: IO. */
+CS_API cs_status cs_graph_write_generated_weights(const cs_graph *graph, uint64_t seed,
+                                                  const char *path) CS_MUST_USE;
+
+CS_API void cs_string_free(char *string);
+
+/* ---- Device -------------------------------------------------------------------------------- */
+
+typedef struct cs_device cs_device;
+
+/* `spec`: "auto" (a GPU where one works, else the CPU), "cpu", "cuda:N". `logger` may be NULL.
+ * Errors: USAGE (unknown spec), DEVICE (not there: says why and what to do). */
+CS_API cs_status cs_device_open(const char *spec, const cs_logger *logger,
+                                cs_device **out) CS_MUST_USE;
+CS_API void cs_device_close(cs_device *device);
+/* {"name":…, "backend":…, "sm_count":…, "driver":…, "cuda":…, "cudnn":…, …} */
+CS_API cs_status cs_device_info_json(const cs_device *device, char **out) CS_MUST_USE;
+/* What was found on this machine for every backend, and what to do about what is missing. */
+CS_API cs_status cs_doctor_json(char **out) CS_MUST_USE;
+
+/* ---- Session ------------------------------------------------------------------------------- */
+
+typedef enum cs_precision {
+  CS_PRECISION_F32,
+  CS_PRECISION_TF32,
+  CS_PRECISION_F16,
+  CS_PRECISION_BF16
+} cs_precision;
+/* "f32", "tf32", "f16", "bf16"; NULL for anything else. */
+CS_API const char *cs_precision_name(cs_precision precision);
+CS_API cs_status cs_precision_parse(const char *name, cs_precision *out) CS_MUST_USE;
+
+/* Fill with cs_session_options_init, then change what is wanted. Strings stay the caller's and are
+ * read during cs_session_create only. */
+typedef struct cs_session_options {
+  size_t struct_size; /* set by init; the ABI's version of this struct */
+  int64_t batch;      /* default 1 */
+  cs_precision precision;
+  const char *policy;       /* "sequential" (default), "streams" */
+  const char *weights_path; /* safetensors; NULL: the graph's own, else generated from seed */
+  uint64_t seed;
+  int64_t workspace_limit; /* bytes, default 256 MiB; holds while profiling too */
+  int64_t memory_limit;    /* bytes of the arena; 0: none */
+  int max_streams;         /* 0: the device's default */
+  bool frozen;             /* a missing measurement is an error */
+  bool refresh;            /* measure again what is cached */
+  bool deterministic;      /* only candidates that give the same bits every time */
+  const char *cache_dir;   /* NULL: $XDG_CACHE_HOME/convsched/v1 or ~/.cache/convsched/v1 */
+  const char *const *pins; /* "NODE=CANDIDATE" strings; */
+  int n_pins;
+  const char *const *bans; /* candidate ids never to be used */
+  int n_bans;
+  const char *plan_path; /* realise this plan instead of planning; NULL: plan */
+  const char *const
+      *keep; /* names of values whose contents stay readable (dump); see cs_session_read */
+  int n_keep;
+} cs_session_options;
+CS_API void cs_session_options_init(cs_session_options *options);
+
+typedef struct cs_session cs_session;
+
+/* Profiles what the cache lacks, plans, allocates and prepares everything. */
+CS_API cs_status cs_session_create(cs_device *device, const cs_graph *graph,
+                                   const cs_session_options *options, cs_session **out) CS_MUST_USE;
+CS_API void cs_session_destroy(cs_session *session);
+
+/* Runs once. Host arrays, f32, row-major NCHW, in the order of the graph's inputs and outputs; the
+ * sizes are elements and must equal the shapes at the session's batch. Synchronous. */
+CS_API cs_status cs_session_run(cs_session *session, const float *const *inputs,
+                                const int64_t *input_sizes, int n_inputs, float *const *outputs,
+                                const int64_t *output_sizes, int n_outputs) CS_MUST_USE;
+/* The same with f32 row-major NCHW memory of the device, asynchronously on the caller's stream (a
+ * cudaStream_t; NULL: the default stream). Errors: USAGE on a device without streams. */
+CS_API cs_status cs_session_run_device(cs_session *session, const void *const *inputs, int n_inputs,
+                                       void *const *outputs, int n_outputs,
+                                       void *stream) CS_MUST_USE;
+/* Plans anew for another batch (from the cache where it has the measurements). */
+CS_API cs_status cs_session_set_batch(cs_session *session, int64_t batch) CS_MUST_USE;
+/* Uploads inputs without running (the first half of cs_session_run). */
+CS_API cs_status cs_session_set_inputs(cs_session *session, const float *const *inputs,
+                                       const int64_t *input_sizes, int n_inputs) CS_MUST_USE;
+/* Reads a kept value after a run as f32 row-major NCHW; `size` in elements. Errors: NOT_FOUND. */
+CS_API cs_status cs_session_read(cs_session *session, const char *value, float *out,
+                                 int64_t size) CS_MUST_USE;
+/* Rank and extents of a value of the graph at the session's batch; NOT_FOUND if it has no such
+ * value. */
+CS_API cs_status cs_session_shape(const cs_session *session, const char *value, int *rank,
+                                  int64_t dims[8]) CS_MUST_USE;
+
+/* One latency sample, microseconds: device events around one launch, the stream idle before it and
+ * the device kept busy until just before. Uses the inputs last set. */
+CS_API cs_status cs_session_latency(cs_session *session, double *us) CS_MUST_USE;
+/* Microseconds per launch over n launches back to back. */
+CS_API cs_status cs_session_latency_b2b(cs_session *session, int n, double *us) CS_MUST_USE;
+
+typedef enum cs_verify_level { CS_VERIFY_SAMPLE, CS_VERIFY_FULL } cs_verify_level;
+typedef struct cs_verification {
+  bool passed;
+  int nodes_checked;    /* against the double-precision reference, node by node */
+  double rel_l2;        /* the largest over the nodes checked */
+  double max_scaled;    /* the largest error over the magnitude of what was summed */
+  double tolerance;     /* the limit of the node that came closest to (or went past) its limit */
+  bool bitwise_equal;   /* whole plan against the same candidates run serially without reuse */
+  bool bitwise_applies; /* false when a candidate is not deterministic */
+  double end_to_end;    /* error of the outputs against float64, relative L2; NaN if not computed */
+  double end_to_end_limit; /* NaN if no recorded limit applies */
+  char worst_node[128];
+} cs_verification;
+/* A wrong result is `passed == false` with CS_OK; a failure to find out is an error. Uses the
+ * inputs last set. */
+CS_API cs_status cs_session_verify(cs_session *session, cs_verify_level level,
+                                   cs_verification *out) CS_MUST_USE;
+
+/* The plan as `convsched.plan/1`. */
+CS_API cs_status cs_session_plan_json(const cs_session *session, char **out) CS_MUST_USE;
+/* {"policy":…, "streams":…, "kernels":…, "arena_bytes":…, "workspace_bytes":…, "weights_bytes":…,
+ *  "prepare_s":…, "graph_hash":…, "bounds":{"roofline_us":…, "critical_path_us":…},
+ *  "timings_s":{"load":…, "profile":…, "plan":…, "prepare":…}, "passes":{…}, "layouts":{…},
+ *  "tasks":[{"name","op","candidate","stream","layout","time_us"}…]} */
+CS_API cs_status cs_session_info_json(const cs_session *session, char **out) CS_MUST_USE;
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* CONVSCHED_CONVSCHED_H_ */

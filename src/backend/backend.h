@@ -1,0 +1,166 @@
+/* The whole contract between convsched and a device: describe it, enumerate candidates of an
+ * operation, prepare one, move memory, run a schedule of prepared operations on streams, time it.
+ * One vtable; members marked optional may be NULL, their default is stated.
+ *
+ * A schedule is realised as a whole, not stream call by stream call: a CUDA backend captures it
+ * into one CUDA graph, the CPU backend runs it with worker threads and dependency counters. After
+ * schedule_create nothing is allocated.
+ *
+ * Threads: a backend is used by one thread at a time, except enumerate(), prepare() and
+ * pack_weights(), which may run concurrently on one backend.
+ */
+#ifndef CONVSCHED_BACKEND_BACKEND_H_
+#define CONVSCHED_BACKEND_BACKEND_H_
+
+#include "graph/op.h"
+#include "profiler/candidate.h"
+
+typedef struct cs_backend cs_backend;   /* an open device */
+typedef struct cs_exec cs_exec;         /* a prepared candidate; immutable once prepared */
+typedef struct cs_schedule cs_schedule; /* a realised schedule */
+
+#define CS_MAX_DEVICE_LAYOUTS 4
+
+typedef struct cs_device_info {
+  char backend[16]; /* "cpu", "cuda", "sim" */
+  char name[128];
+  /* Everything measurements depend on, as one stable text: the second half of a profile key. */
+  char identity[512];
+  int units; /* SMs; CPU: cores */
+  int64_t memory_bytes;
+  int64_t cache_bytes;   /* L2 (CPU: last level): inputs rotate over more than twice as much */
+  double peak_flops[4];  /* per cs_precision, FLOP/s; 0: unknown */
+  double peak_bandwidth; /* bytes/s; 0: unknown */
+  int default_streams;
+  int max_streams;
+  char driver[32], runtime[32], library[32]; /* versions, as text: driver, CUDA, cuDNN/oneDNN */
+  int compute_capability;                    /* 90; CPU: 0 */
+  int clock_mhz;                             /* 0: unknown */
+} cs_device_info;
+
+typedef struct cs_enumerate_options {
+  int64_t workspace_limit;
+  bool deterministic;
+  bool full;   /* every engine and knob, not only the heuristics' picks */
+  int threads; /* CPU: threads of the stream it will run on; 0: any that make sense */
+} cs_enumerate_options;
+
+/* What an operation of a schedule touches. Device pointers; `inputs` as in cs_op_desc. */
+typedef struct cs_launch {
+  const cs_exec *exec;
+  const char *name; /* of the task: traces and errors */
+  const void *inputs[CS_MAX_OP_INPUTS];
+  void *output;
+  const void *weights; /* exec's packed weights, exec_weight_bytes long, 256-aligned */
+  void *workspace;     /* exec's workspace, 256-aligned */
+  int stream;          /* 0 … n_streams − 1 */
+  int n_waits;
+  const int *waits; /* launches (smaller indices, other streams) that must have finished */
+} cs_launch;
+
+typedef struct cs_kernel_info { /* one kernel of a schedule, from the driver */
+  int launch;                   /* index into the launches, -1 if unknown */
+  char name[256];
+  int grid[3], block[3], cluster[3];
+  int registers, static_shared, dynamic_shared, local_bytes, blocks_per_unit;
+} cs_kernel_info;
+
+typedef struct cs_backend_vtable {
+  const char *name;
+
+  void (*close)(cs_backend *backend);
+  const cs_device_info *(*info)(const cs_backend *backend);
+
+  /* Layouts worth considering for a precision, best guess first; returns how many. */
+  int (*layouts)(const cs_backend *backend, cs_precision precision,
+                 cs_layout out[CS_MAX_DEVICE_LAYOUTS]);
+
+  /* Appends every admissible candidate for exactly these strides and alignments. None is not an
+   * error. Never exceeds the workspace limit. */
+  cs_status (*enumerate)(cs_backend *backend, const cs_op_desc *desc,
+                         const cs_enumerate_options *options, cs_candidate_list *out) CS_MUST_USE;
+
+  /* Prepares a candidate by id (payload helps where present). BAD_INPUT: no such candidate here. */
+  cs_status (*prepare)(cs_backend *backend, const cs_op_desc *desc, const cs_candidate *candidate,
+                       cs_exec **out) CS_MUST_USE;
+  void (*exec_destroy)(cs_exec *exec);
+  int64_t (*exec_workspace)(const cs_exec *exec);
+  /* Bytes of packed weights (weights and bias in the device's own form); 0: none. */
+  int64_t (*exec_weight_bytes)(const cs_exec *exec);
+  /* Packs f32 PyTorch-shaped weight and bias (NULL where the operation has none) into
+   * exec_weight_bytes(exec) bytes of host memory that then go to the device as they are. */
+  cs_status (*pack_weights)(const cs_exec *exec, const float *weight, const float *bias,
+                            void *host_out) CS_MUST_USE;
+
+  /* Device memory, 256-aligned. NO_MEMORY names the bytes wanted and what is free. */
+  cs_status (*allocate)(cs_backend *backend, int64_t bytes, void **out) CS_MUST_USE;
+  void (*release)(cs_backend *backend, void *memory);
+  /* Synchronous copies. */
+  cs_status (*upload)(cs_backend *backend, void *device, const void *host,
+                      int64_t bytes) CS_MUST_USE;
+  cs_status (*download)(cs_backend *backend, void *host, const void *device,
+                        int64_t bytes) CS_MUST_USE;
+  cs_status (*fill)(cs_backend *backend, void *device, int byte, int64_t bytes) CS_MUST_USE;
+
+  /* `launches` in issue order; streams run theirs in that order. The launches, and the pointers in
+   * them except `exec`s, are copied. use_graph false: plain stream calls (CPU: no difference). */
+  cs_status (*schedule_create)(cs_backend *backend, const cs_launch *launches, int n, int n_streams,
+                               bool use_graph, cs_schedule **out) CS_MUST_USE;
+  void (*schedule_destroy)(cs_schedule *schedule);
+  /* Runs once and waits. */
+  cs_status (*schedule_run)(cs_schedule *schedule) CS_MUST_USE;
+  /* `count` latency samples in microseconds: device events around one launch, the stream idle
+   * before it, the device kept busy until just before. */
+  cs_status (*schedule_latency)(cs_schedule *schedule, int count, double *us) CS_MUST_USE;
+  /* Microseconds per launch over n launches back to back. */
+  cs_status (*schedule_b2b)(cs_schedule *schedule, int n, double *us) CS_MUST_USE;
+  /* Optional (default: one kernel a launch, nothing known): the kernels of a realised schedule.
+   * Writes up to `capacity`, sets *count to all there are. */
+  cs_status (*schedule_kernels)(cs_schedule *schedule, cs_kernel_info *out, int capacity,
+                                int *count) CS_MUST_USE;
+  /* Optional (default: USAGE error): runs asynchronously on the caller's native stream, ordered
+   * after what is on it. */
+  cs_status (*schedule_run_on)(cs_schedule *schedule, void *native_stream) CS_MUST_USE;
+  /* Optional (default: the runtime converts on the host): an f32 row-major NCHW device array to or
+   * from a device tensor of any layout and dtype, on a native stream (NULL: synchronous). */
+  cs_status (*import_tensor)(cs_backend *backend, const float *nchw, const cs_tensor_desc *desc,
+                             void *tensor, void *native_stream) CS_MUST_USE;
+  cs_status (*export_tensor)(cs_backend *backend, const cs_tensor_desc *desc, const void *tensor,
+                             float *nchw, void *native_stream) CS_MUST_USE;
+
+  /* Optional (default: download and run the plain C reference): double-precision reference of one
+   * operation from the device's own inputs. `weight`/`bias`: host f32, already rounded to the
+   * storage type. Writes logical row-major NCHW doubles to host memory: the value, and the
+   * magnitude (the sum of |products|, |bias|, |residual|) that errors are measured against. */
+  cs_status (*reference)(cs_backend *backend, const cs_op_desc *desc, const void *const *inputs,
+                         const float *weight, const float *bias, double *value,
+                         double *magnitude) CS_MUST_USE;
+} cs_backend_vtable;
+
+/* Every backend's struct begins with this. */
+struct cs_backend {
+  const cs_backend_vtable *vtable;
+  cs_logger logger;
+};
+
+/* ---- Registry: the backends this build has, in order of preference under "auto" ---- */
+
+typedef struct cs_backend_entry {
+  const char *name;
+  /* How many devices are there now; 0 with a reason (a status message) when there are none. */
+  int (*count)(char *reason, size_t reason_size);
+  cs_status (*open)(int index, const cs_logger *logger, cs_backend **out);
+  /* Appends what doctor tells to a JSON object. */
+  cs_status (*doctor)(json_t *object);
+} cs_backend_entry;
+/* NULL-terminated by a name of NULL. */
+extern const cs_backend_entry cs_backend_entries[];
+
+cs_status cs_cpu_backend_open(int index, const cs_logger *logger, cs_backend **out) CS_MUST_USE;
+int cs_cpu_backend_count(char *reason, size_t reason_size);
+cs_status cs_cpu_backend_doctor(json_t *object) CS_MUST_USE;
+cs_status cs_cuda_backend_open(int index, const cs_logger *logger, cs_backend **out) CS_MUST_USE;
+int cs_cuda_backend_count(char *reason, size_t reason_size);
+cs_status cs_cuda_backend_doctor(json_t *object) CS_MUST_USE;
+
+#endif

@@ -1,0 +1,19 @@
+/* Files: whole reads, replacement by rename, append under a lock. Errors are IO and name the path.
+ */
+#ifndef CONVSCHED_BASE_FILE_H_
+#define CONVSCHED_BASE_FILE_H_
+
+#include "base/base.h"
+
+/* Reads a file of at most `limit` bytes; a NUL is appended behind *length. BAD_INPUT if larger. */
+cs_status cs_file_read(const char *path, size_t limit, char **out, size_t *length) CS_MUST_USE;
+/* Writes path.tmp.PID, fsyncs, renames. A full disk leaves the old file as it was. */
+cs_status cs_file_replace(const char *path, const void *data, size_t length) CS_MUST_USE;
+/* Appends in one write under an exclusive lock of `path`.lock; creates the file. */
+cs_status cs_file_append_locked(const char *path, const void *data, size_t length) CS_MUST_USE;
+/* mkdir -p. */
+cs_status cs_make_directories(const char *path) CS_MUST_USE;
+/* Directory part of `path` joined with `relative` (kept as is when absolute). free() releases. */
+cs_status cs_path_beside(const char *path, const char *relative, char **out) CS_MUST_USE;
+
+#endif

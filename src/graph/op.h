@@ -1,0 +1,195 @@
+/* Operators: the table, their attributes, and the concrete description of one operation
+ * (cs_op_desc) that backends, profiler and scheduler share. Pure data. */
+#ifndef CONVSCHED_GRAPH_OP_H_
+#define CONVSCHED_GRAPH_OP_H_
+
+#include <jansson.h>
+
+#include "base/base.h"
+
+#define CS_MAX_RANK 8
+
+/* X(enum suffix, name). Semantics are ONNX's. CS_OP_COPY is not in the format: it is the layout
+ * transform, cast or concat copy that lowering inserts. */
+#define CS_OPS(X)                             \
+  X(CONV, "Conv")                             \
+  X(CONV_TRANSPOSE, "ConvTranspose")          \
+  X(GEMM, "Gemm")                             \
+  X(BATCH_NORM, "BatchNormalization")         \
+  X(RELU, "Relu")                             \
+  X(LEAKY_RELU, "LeakyRelu")                  \
+  X(CLIP, "Clip")                             \
+  X(SIGMOID, "Sigmoid")                       \
+  X(TANH, "Tanh")                             \
+  X(ADD, "Add")                               \
+  X(MUL, "Mul")                               \
+  X(MAX_POOL, "MaxPool")                      \
+  X(AVERAGE_POOL, "AveragePool")              \
+  X(GLOBAL_AVERAGE_POOL, "GlobalAveragePool") \
+  X(LRN, "LRN")                               \
+  X(SOFTMAX, "Softmax")                       \
+  X(CONCAT, "Concat")                         \
+  X(FLATTEN, "Flatten")                       \
+  X(PAD, "Pad")                               \
+  X(IDENTITY, "Identity")                     \
+  X(DROPOUT, "Dropout")                       \
+  X(COPY, "Copy")
+
+typedef enum cs_op {
+#define CS_OP_ENUM(suffix, name) CS_OP_##suffix,
+  CS_OPS(CS_OP_ENUM)
+#undef CS_OP_ENUM
+      CS_OP_COUNT
+} cs_op;
+const char *cs_op_name(cs_op op);
+bool cs_op_parse(const char *name, cs_op *out); /* false: unknown (Copy counts as unknown) */
+
+/* Attributes by family; H before W; pads are {top, left, bottom, right} as in ONNX. */
+typedef struct cs_conv_attrs { /* Conv, ConvTranspose */
+  int64_t out_channels, group;
+  int64_t kernel[2], strides[2], pads[4], dilations[2];
+  int64_t output_padding[2]; /* ConvTranspose */
+  bool bias;
+} cs_conv_attrs;
+typedef struct cs_gemm_attrs { /* y = x·Wᵀ + b; x [N, in_features] */
+  int64_t out_features;
+  bool bias;
+} cs_gemm_attrs;
+typedef struct cs_pool_attrs { /* MaxPool, AveragePool */
+  int64_t kernel[2], strides[2], pads[4], dilations[2];
+  bool ceil_mode, count_include_pad;
+} cs_pool_attrs;
+typedef struct cs_lrn_attrs {
+  int64_t size;
+  double alpha, beta, bias;
+} cs_lrn_attrs;
+typedef union cs_attrs {
+  cs_conv_attrs conv;
+  cs_gemm_attrs gemm;
+  cs_pool_attrs pool;
+  cs_lrn_attrs lrn;
+  struct {
+    double epsilon;
+  } batch_norm;
+  struct {
+    double alpha;
+  } leaky_relu;
+  struct {
+    double min, max;
+  } clip;
+  struct {
+    int64_t axis;
+  } axis; /* Concat, Softmax, Flatten; made non-negative by the loader */
+  struct {
+    int64_t pads[8];
+    double value;
+  } pad; /* begins of 4 axes, then ends; constant mode */
+} cs_attrs;
+
+/* An activation fused behind an operation: y = act(x). */
+typedef enum cs_act_kind {
+  CS_ACT_NONE,
+  CS_ACT_RELU,
+  CS_ACT_LEAKY_RELU,
+  CS_ACT_CLIP,
+  CS_ACT_SIGMOID,
+  CS_ACT_TANH
+} cs_act_kind;
+typedef struct cs_activation {
+  cs_act_kind kind;
+  double alpha; /* LeakyRelu's slope; Clip's min */
+  double beta;  /* Clip's max */
+} cs_activation;
+const char *cs_act_name(cs_act_kind kind); /* "none", "relu", … */
+
+typedef enum cs_dtype { CS_DTYPE_F32, CS_DTYPE_F16, CS_DTYPE_BF16 } cs_dtype;
+int64_t cs_dtype_size(cs_dtype dtype);
+const char *cs_dtype_name(cs_dtype dtype);
+/* The storage type of activations and weights under a precision (f32 and tf32 store f32). */
+cs_dtype cs_precision_storage(cs_precision precision);
+
+/* How a rank-4 tensor lies in memory. Tensors of other ranks are row-major (NCHW). NCHW16C/NCHW8C:
+ * channels in blocks of 16/8 lanes, the last block padded with zeros (oneDNN's nChw16c/nChw8c). */
+typedef enum cs_layout {
+  CS_LAYOUT_NCHW,
+  CS_LAYOUT_NHWC,
+  CS_LAYOUT_NCHW16C,
+  CS_LAYOUT_NCHW8C,
+  CS_LAYOUT_COUNT
+} cs_layout;
+const char *cs_layout_name(cs_layout layout);
+bool cs_layout_parse(const char *name, cs_layout *out);
+int64_t cs_layout_granule(
+    cs_layout layout); /* channel offsets of views are multiples of it: 1, 1, 16, 8 */
+
+typedef struct cs_shape {
+  int rank;
+  int64_t dims[CS_MAX_RANK]; /* CS_DIM_N in dims[0] while the batch is symbolic */
+} cs_shape;
+cs_status cs_shape_elements(const cs_shape *shape,
+                            int64_t *out) CS_MUST_USE; /* BAD_INPUT on overflow */
+bool cs_shape_equal(const cs_shape *a, const cs_shape *b);
+
+/* A tensor as an operation sees it. `strides` in elements; for NCHW and NHWC strides[i] belongs to
+ * logical axis i (N, C, H, W); for the blocked layouts strides[1] is the step between channel
+ * blocks and the lanes of a block are adjacent. The layout says the *order*; a view into a wider
+ * tensor keeps its parent's strides. */
+typedef struct cs_tensor_desc {
+  cs_shape shape;
+  int64_t strides[CS_MAX_RANK];
+  cs_dtype dtype;
+  cs_layout layout;
+  int64_t alignment; /* bytes; largest power of two <= 256 that divides every address it gets */
+} cs_tensor_desc;
+/* Dense (packed) strides of the layout, alignment 256. */
+cs_tensor_desc cs_tensor_dense(const cs_shape *shape, cs_dtype dtype, cs_layout layout);
+/* Bytes from the first to behind the last element. */
+int64_t cs_tensor_span_bytes(const cs_tensor_desc *desc);
+bool cs_tensor_is_dense(const cs_tensor_desc *desc);
+/* Element offset of logical index [n, c, h, w] (rank-4). */
+int64_t cs_tensor_offset4(const cs_tensor_desc *desc, int64_t n, int64_t c, int64_t h, int64_t w);
+
+#define CS_MAX_OP_INPUTS 3
+
+/* One concrete operation: everything that decides which implementations exist and how fast they
+ * are, and nothing else (no names, no pointers).
+ *   y = act(op(x; weight) + bias [+ residual])
+ * Conv: weight [K, C/group, R, S]; ConvTranspose: weight [C, K/group, R, S]; Gemm: weight
+ * [out, in]; BatchNormalization: weight = scale [C], bias = shift [C] (running statistics folded
+ * in), always both. Concat never reaches a backend (views and Copy tasks replace it), nor do
+ * Identity, Dropout, Flatten (views or Copy). Relu, LeakyRelu, Clip, Sigmoid, Tanh reach it as
+ * themselves, their parameter in attrs. Copy: logical shapes equal; dtype, layout, strides differ.
+ */
+typedef struct cs_op_desc {
+  cs_op op;
+  cs_attrs attrs;
+  cs_activation activation;
+  bool has_bias;
+  bool has_residual; /* the last input, shaped as the output, added before the activation */
+  int n_inputs;      /* data inputs and the residual */
+  cs_tensor_desc inputs[CS_MAX_OP_INPUTS];
+  cs_tensor_desc output;
+  cs_precision precision;
+} cs_op_desc;
+
+/* Elements of the weight and bias arrays (0: none), in the shapes above. */
+int64_t cs_op_weight_elements(const cs_op_desc *desc);
+int64_t cs_op_bias_elements(const cs_op_desc *desc);
+/* Shape of the weight as above; rank 0 if none. */
+cs_shape cs_op_weight_shape(const cs_op_desc *desc);
+/* Floating-point operations (a multiply-add is two) and the fewest bytes moved (each input, weight
+ * and output once). */
+double cs_op_flops(const cs_op_desc *desc);
+double cs_op_bytes(const cs_op_desc *desc);
+/* Number of products summed into one output element (the reduction length; >= 1). */
+int64_t cs_op_reduction(const cs_op_desc *desc);
+/* The signature: a stable text of every field, equal exactly when the fields that matter are. It is
+ * the first half of a profile key. free() releases. */
+cs_status cs_op_signature(const cs_op_desc *desc, char **out) CS_MUST_USE;
+
+/* Output extent of a convolution or pooling axis; < 1 when the window does not fit. With ceil_mode
+ * a last window that would start in the end padding is dropped (ONNX, PyTorch). */
+int64_t cs_window_extent(int64_t in, int64_t kernel, int64_t stride, int64_t dilation,
+                         int64_t pad_begin, int64_t pad_end, bool ceil_mode);
+
+#endif

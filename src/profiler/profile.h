@@ -1,0 +1,83 @@
+/* The profile: measurements by (operation signature, device identity, candidate), and the database
+ * `convsched.profile/1` that keeps them: JSON lines, one appended per record under a lock. */
+#ifndef CONVSCHED_PROFILER_PROFILE_H_
+#define CONVSCHED_PROFILER_PROFILE_H_
+
+#include "backend/backend.h"
+#include "graph/program.h"
+
+/* Bump when the way of measuring changes: older records become misses. */
+#define CS_MEASURE_VERSION 1
+
+typedef struct cs_measurement {
+  double cold_us; /* median; inputs and weights rotated over more than twice the cache */
+  double warm_us; /* median; the same inputs and weights every time */
+  double p10_us, p90_us, variation; /* of the cold samples */
+  int samples;
+  bool rejected; /* wrong result, out of bounds, failed to run: never planned with */
+  char *reason;  /* why rejected; NULL */
+} cs_measurement;
+
+typedef struct cs_record {
+  cs_candidate candidate;
+  cs_measurement measured;
+} cs_record;
+
+/* Everything known about one operation on one device. complete: the enumeration was measured to
+ * the end under `workspace_limit` and thread count (a record line of its own says so). */
+typedef struct cs_op_profile {
+  char *signature;
+  cs_record *records; /* sorted by cold_us, rejected last; ties by id */
+  int n_records;
+  size_t capacity;
+  bool complete;
+  int64_t complete_limit; /* workspace limit the enumeration was done under */
+} cs_op_profile;
+
+typedef struct cs_profile cs_profile;
+
+/* Opens (creating) the database below `directory` (NULL: $XDG_CACHE_HOME/convsched/v1, else
+ * ~/.cache/convsched/v1) for one device identity. An unwritable directory warns once and keeps
+ * everything in memory. Damaged lines and lines of other versions are misses: counted, reported
+ * once with their line numbers, never deleted. */
+cs_status cs_profile_open(const char *directory, const char *device_identity,
+                          const cs_logger *logger, cs_profile **out) CS_MUST_USE;
+void cs_profile_close(cs_profile *profile);
+/* NULL if nothing is known. Valid until the next call that adds. */
+const cs_op_profile *cs_profile_find(const cs_profile *profile, const char *signature);
+/* Adds or replaces a record (by candidate id) and appends its line. */
+cs_status cs_profile_add(cs_profile *profile, const char *signature, const cs_candidate *candidate,
+                         const cs_measurement *measured) CS_MUST_USE;
+cs_status cs_profile_mark_complete(cs_profile *profile, const char *signature,
+                                   int64_t workspace_limit) CS_MUST_USE;
+const char *cs_profile_path(const cs_profile *profile); /* of the database file; NULL: memory */
+
+typedef struct cs_measure_options {
+  int64_t workspace_limit;
+  bool deterministic, full, frozen, refresh;
+  int threads; /* CPU: threads per stream; 0 elsewhere */
+  bool (*cancelled)(void *user);
+  void *user;
+} cs_measure_options;
+
+typedef struct cs_measure_report {
+  int operations, operations_cached, candidates, candidates_rejected;
+  double seconds;
+} cs_measure_report;
+
+/* Makes sure that every task of the program has a complete set of measurements in the profile.
+ * Each candidate's result is checked against the reference (guard bands around output and
+ * workspace) before it is admitted; times are taken in a replayed chain, successive halving. A miss
+ * under `frozen` is NOT_FOUND that names the task. */
+cs_status cs_profile_program(cs_profile *profile, cs_backend *backend, const cs_program *program,
+                             const cs_measure_options *options, const cs_logger *logger,
+                             cs_measure_report *report) CS_MUST_USE;
+
+/* Sustained rates measured once per device and kept in the profile under a signature of their own:
+ * FLOP/s of the best matrix product or convolution in `precision`, bytes/s of a large copy. Used
+ * for the roofline. */
+cs_status cs_profile_peaks(cs_profile *profile, cs_backend *backend, cs_precision precision,
+                           const cs_measure_options *options, double *flops,
+                           double *bandwidth) CS_MUST_USE;
+
+#endif
