@@ -1,0 +1,54 @@
+/* Our own GPU kernels, callable from C. Every launcher is asynchronous on `stream`, allocates
+ * nothing, and returns DEVICE errors of the launch itself. All pointers are device memory. */
+#ifndef CONVSCHED_BACKEND_CUDA_KERNELS_H_
+#define CONVSCHED_BACKEND_CUDA_KERNELS_H_
+
+#include <cuda_runtime_api.h>
+
+#include "graph/op.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Variants of own kernels for an operation: writes up to `capacity` stable ids ("cuda.maxpool.v1",
+ * …; static strings) and returns how many there are; 0: none. Covers every operation that reaches a
+ * backend, any strides, NCHW and NHWC, f32/f16/bf16 (arithmetic in f32) — Conv, ConvTranspose and
+ * Gemm included (direct forms: the last resort, always admissible). */
+int cs_cuda_kernel_variants(const cs_op_desc *desc, const char **ids, int capacity);
+/* Bytes of packed weights the variant wants; and packing: weight and bias (f32, PyTorch shapes,
+ * NULL where there is none) into host memory. */
+int64_t cs_cuda_kernel_weight_bytes(const cs_op_desc *desc, const char *id);
+cs_status cs_cuda_kernel_pack_weights(const cs_op_desc *desc, const char *id, const float *weight,
+                                      const float *bias, void *host_out) CS_MUST_USE;
+cs_status cs_cuda_kernel_launch(const cs_op_desc *desc, const char *id, const void *const *inputs,
+                                const void *weights, void *output, cudaStream_t stream) CS_MUST_USE;
+
+/* In place: y = act(y + bias[c] + residual) over a tensor of desc->output's shape, strides and
+ * dtype; the unfused half of a convolution. `bias` f32 [C] or NULL; `residual` shaped and strided
+ * as desc->inputs[n_inputs − 1] or NULL. */
+cs_status cs_cuda_epilogue_launch(const cs_op_desc *desc, const float *bias, const void *residual,
+                                  void *y, cudaStream_t stream) CS_MUST_USE;
+
+/* Logical copy between any two descs of equal shape (layout, strides, dtype differ): f32 row-major
+ * import and export are cases of it. Lanes that pad a blocked layout do not occur on the GPU. */
+cs_status cs_cuda_copy_launch(const cs_tensor_desc *from_desc, const void *from,
+                              const cs_tensor_desc *to_desc, void *to,
+                              cudaStream_t stream) CS_MUST_USE;
+
+/* The double twin of the plain C reference: same loops, double accumulation, one thread per output
+ * element. Inputs are the device's own tensors (desc->inputs), weight and bias f32 device arrays in
+ * PyTorch shapes; value and magnitude are row-major double device arrays. */
+cs_status cs_cuda_reference_launch(const cs_op_desc *desc, const void *const *inputs,
+                                   const float *weight, const float *bias, double *value,
+                                   double *magnitude, cudaStream_t stream) CS_MUST_USE;
+
+/* Keeps the device busy for about `us` microseconds (one block, spinning on the global timer). */
+cs_status cs_cuda_spin_launch(double us, cudaStream_t stream) CS_MUST_USE;
+/* A fixed, arithmetic-bound kernel of about 20 µs on an H100, for noticing clock drift. */
+cs_status cs_cuda_reference_work_launch(float *scratch, cudaStream_t stream) CS_MUST_USE;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,142 @@
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+cs_status cs_file_read(const char *path, size_t limit, char **out, size_t *length) {
+  cs_status st = CS_OK;
+  char *data = NULL;
+  size_t used = 0, capacity = 0;
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return cs_io_error(path, "open", errno);
+  struct stat info;
+  if (fstat(fd, &info) == 0 && S_ISDIR(info.st_mode)) {
+    st = cs_io_error(path, "read", EISDIR);
+    goto done;
+  }
+  if (S_ISREG(info.st_mode) && (uint64_t)info.st_size <= limit) {
+    CS_TRY(st, cs_grow(&data, &capacity, (size_t)info.st_size + 1, 1), done);
+  }
+  for (;;) {
+    if (used > limit) {
+      CS_FAIL(st, done, CS_CODE_BAD_INPUT, "%s: larger than the limit of %zu bytes", path, limit);
+    }
+    CS_TRY(st, cs_grow(&data, &capacity, used + 65536, 1), done);
+    ssize_t n = read(fd, data + used, capacity - used - 1);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) {
+      st = cs_io_error(path, "read", errno);
+      goto done;
+    }
+    if (n == 0) break;
+    used += (size_t)n;
+  }
+  data[used] = '\0';
+  *out = data;
+  *length = used;
+  data = NULL;
+done:
+  free(data);
+  close(fd);
+  return st;
+}
+
+static cs_status write_all(int fd, const char *path, const void *data, size_t length) {
+  const char *next = data;
+  while (length > 0) {
+    ssize_t n = write(fd, next, length);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return cs_io_error(path, "write", errno);
+    next += n;
+    length -= (size_t)n;
+  }
+  return CS_OK;
+}
+
+cs_status cs_file_replace(const char *path, const void *data, size_t length) {
+  cs_status st = CS_OK;
+  cs_strbuf name = {0};
+  char *temporary = NULL;
+  cs_strbuf_printf(&name, "%s.tmp.%ld", path, (long)getpid());
+  CS_RETURN_IF_ERROR(cs_strbuf_take(&name, &temporary));
+  int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (fd < 0) {
+    st = cs_io_error(path, "create", errno);
+    free(temporary);
+    return st;
+  }
+  CS_TRY(st, write_all(fd, path, data, length), done);
+  if (fsync(fd) != 0 && errno != EINVAL && errno != EROFS) {
+    st = cs_io_error(path, "write", errno);
+    goto done;
+  }
+  if (rename(temporary, path) != 0) st = cs_io_error(path, "replace", errno);
+done:
+  if (close(fd) != 0 && st == CS_OK) st = cs_io_error(path, "close", errno);
+  if (st != CS_OK) unlink(temporary);
+  free(temporary);
+  return st;
+}
+
+cs_status cs_file_append_locked(const char *path, const void *data, size_t length) {
+  cs_status st = CS_OK;
+  cs_strbuf name = {0};
+  char *lock_path = NULL;
+  int fd = -1;
+  cs_strbuf_printf(&name, "%s.lock", path);
+  CS_RETURN_IF_ERROR(cs_strbuf_take(&name, &lock_path));
+  int lock = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (lock < 0) {
+    st = cs_io_error(lock_path, "create", errno);
+    goto done;
+  }
+  while (flock(lock, LOCK_EX) != 0) {
+    if (errno != EINTR) {
+      st = cs_io_error(lock_path, "lock", errno);
+      goto done;
+    }
+  }
+  fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (fd < 0) {
+    st = cs_io_error(path, "open", errno);
+    goto done;
+  }
+  st = write_all(fd, path, data, length);
+done:
+  if (fd >= 0) close(fd);
+  if (lock >= 0) close(lock);
+  free(lock_path);
+  return st;
+}
+
+cs_status cs_make_directories(const char *path) {
+  cs_status st = CS_OK;
+  char *copy = NULL;
+  CS_RETURN_IF_ERROR(cs_strdup_to(path, &copy));
+  for (char *p = copy + 1; st == CS_OK; p++) {
+    if (*p != '/' && *p != '\0') continue;
+    char end = *p;
+    *p = '\0';
+    if (mkdir(copy, 0777) != 0 && errno != EEXIST)
+      st = cs_io_error(copy, "create directory", errno);
+    *p = end;
+    if (end == '\0') break;
+  }
+  free(copy);
+  return st;
+}
+
+cs_status cs_path_beside(const char *path, const char *relative, char **out) {
+  const char *slash = strrchr(path, '/');
+  if (relative[0] == '/' || !slash) return cs_strdup_to(relative, out);
+  cs_strbuf joined = {0};
+  cs_strbuf_append(&joined, path, (size_t)(slash - path) + 1);
+  cs_strbuf_append(&joined, relative, strlen(relative));
+  return cs_strbuf_take(&joined, out);
+}
