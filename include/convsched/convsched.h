@@ -184,10 +184,15 @@ CS_API void cs_session_options_init(cs_session_options *options);
 
 typedef struct cs_session cs_session;
 
-/* Profiles what the cache lacks, plans, allocates and prepares everything. */
+/* Profiles what the cache lacks, plans, allocates and prepares everything. Until inputs are set
+ * they are standard normal, generated from the seed. Device and graph must outlive the session. */
 CS_API cs_status cs_session_create(cs_device *device, const cs_graph *graph,
                                    const cs_session_options *options, cs_session **out) CS_MUST_USE;
 CS_API void cs_session_destroy(cs_session *session);
+/* Another session on the same device, graph, weights, inputs and options but for the policy; it
+ * shares the parameters and the profile with `session`, which may be destroyed before it. */
+CS_API cs_status cs_session_fork(const cs_session *session, const char *policy,
+                                 cs_session **out) CS_MUST_USE;
 
 /* Runs once. Host arrays, f32, row-major NCHW, in the order of the graph's inputs and outputs; the
  * sizes are elements and must equal the shapes at the session's batch. Synchronous. */

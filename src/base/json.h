@@ -1,0 +1,13 @@
+/* Jansson helpers. */
+#ifndef CONVSCHED_BASE_JSON_H_
+#define CONVSCHED_BASE_JSON_H_
+
+#include <jansson.h>
+
+#include "base/base.h"
+
+/* Text of `json` (compact where short, two-space indent), consuming the reference; NULL `json` is
+ * NO_MEMORY. free() releases *out. */
+cs_status cs_json_take_text(json_t *json, char **out) CS_MUST_USE;
+
+#endif

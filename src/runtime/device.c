@@ -1,0 +1,138 @@
+#include "runtime/device.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+
+static const cs_backend_entry *find_backend(const char *name, size_t length) {
+  for (const cs_backend_entry *entry = cs_backend_entries; entry->name; entry++) {
+    if (strlen(entry->name) == length && strncmp(entry->name, name, length) == 0) return entry;
+  }
+  return NULL;
+}
+
+/* "cuda:3" → entry and index. */
+static cs_status parse_spec(const char *spec, const cs_backend_entry **entry, int *index) {
+  const char *colon = strchr(spec, ':');
+  size_t length = colon ? (size_t)(colon - spec) : strlen(spec);
+  *index = 0;
+  *entry = find_backend(spec, length);
+  if (!*entry) {
+    if (length == 4 && strncmp(spec, "cuda", 4) == 0) {
+      return cs_error(CS_CODE_DEVICE,
+                      "device %s: this build has no CUDA backend (CUDA toolkit, cuDNN or CUPTI was "
+                      "not found when it was built); run `convsched doctor`",
+                      spec);
+    }
+    return cs_error(CS_CODE_USAGE, "unknown device \"%s\": wanted auto, cpu or cuda:N", spec);
+  }
+  if (!colon) return CS_OK;
+  char *end;
+  long value = strtol(colon + 1, &end, 10);
+  if (end == colon + 1 || *end || value < 0 || value > 1023) {
+    return cs_error(CS_CODE_USAGE, "device \"%s\": wanted a number from 0 behind the colon", spec);
+  }
+  *index = (int)value;
+  return CS_OK;
+}
+
+static cs_status open_auto(const cs_logger *logger, cs_backend **out) {
+  for (const cs_backend_entry *entry = cs_backend_entries; entry->name; entry++) {
+    char reason[512] = "";
+    if (entry->count(reason, sizeof reason) > 0) return entry->open(0, logger, out);
+    cs_log(logger, CS_LOG_INFO, "device auto: no %s device (%s)", entry->name, reason);
+  }
+  return cs_error(CS_CODE_DEVICE, "device auto: no device found; run `convsched doctor`");
+}
+
+cs_status cs_device_open(const char *spec, const cs_logger *logger, cs_device **out) {
+  *out = NULL;
+  cs_status st = CS_OK;
+  const cs_backend_entry *entry;
+  int index;
+  cs_device *device = cs_calloc(1, sizeof *device);
+  if (!device) return cs_no_memory("a device", sizeof *device);
+  if (logger) device->logger = *logger;
+  if (!spec || strcmp(spec, "auto") == 0) {
+    CS_TRY(st, open_auto(logger, &device->backend), done);
+  } else {
+    CS_TRY(st, parse_spec(spec, &entry, &index), done);
+    char reason[512] = "";
+    int count = entry->count(reason, sizeof reason);
+    if (index >= count) {
+      CS_FAIL(st, done, CS_CODE_DEVICE, "device %s: not there; %d found%s%s", spec, count,
+              reason[0] ? ": " : "", reason);
+    }
+    CS_TRY(st, entry->open(index, logger, &device->backend), done);
+  }
+  *out = device;
+  device = NULL;
+done:
+  cs_device_close(device);
+  return st;
+}
+
+void cs_device_close(cs_device *device) {
+  if (!device) return;
+  cs_profile_close(device->profile);
+  free(device->profile_directory);
+  if (device->backend) device->backend->vtable->close(device->backend);
+  free(device);
+}
+
+cs_status cs_device_profile(cs_device *device, const char *directory, cs_profile **out) {
+  const char *wanted = directory ? directory : "";
+  if (device->profile && strcmp(device->profile_directory, wanted) == 0) {
+    *out = device->profile;
+    return CS_OK;
+  }
+  cs_profile_close(device->profile);
+  device->profile = NULL;
+  free(device->profile_directory);
+  device->profile_directory = NULL;
+  CS_RETURN_IF_ERROR(cs_strdup_to(wanted, &device->profile_directory));
+  const cs_device_info *info = device->backend->vtable->info(device->backend);
+  CS_RETURN_IF_ERROR(
+      cs_profile_open(directory, info->identity, &device->logger, &device->profile));
+  *out = device->profile;
+  return CS_OK;
+}
+
+cs_status cs_device_info_json(const cs_device *device, char **out) {
+  const cs_device_info *info = device->backend->vtable->info(device->backend);
+  json_t *json = json_pack(
+      "{s:s, s:s, s:s, s:i, s:I, s:I, s:i, s:i, s:i}", "name", info->name, "backend", info->backend,
+      "identity", info->identity, "sm_count", info->units, "memory_bytes",
+      (json_int_t)info->memory_bytes, "cache_bytes", (json_int_t)info->cache_bytes,
+      "compute_capability", info->compute_capability, "clock_mhz", info->clock_mhz,
+      "default_streams", info->default_streams);
+  bool is_cuda = strcmp(info->backend, "cuda") == 0;
+  if (json && info->driver[0]) json_object_set_new(json, "driver", json_string(info->driver));
+  if (json && is_cuda) json_object_set_new(json, "cuda", json_string(info->runtime));
+  if (json && info->library[0]) {
+    json_object_set_new(json, is_cuda ? "cudnn" : "onednn", json_string(info->library));
+  }
+  return cs_json_take_text(json, out);
+}
+
+cs_status cs_doctor_json(char **out) {
+  cs_status st = CS_OK;
+  json_t *json = json_object();
+  for (const cs_backend_entry *entry = cs_backend_entries; entry->name && st == CS_OK; entry++) {
+    json_t *part = json_object();
+    st = entry->doctor(part);
+    json_object_set_new(json, entry->name, part);
+  }
+#ifndef CS_HAVE_CUDA_BACKEND
+  json_object_set_new(json, "cuda",
+                      json_pack("{s:b, s:s}", "built", 0, "advice",
+                                "this build has no CUDA backend: install the CUDA toolkit, cuDNN 9 "
+                                "and CUPTI, then configure and build again"));
+#endif
+  if (st != CS_OK) {
+    json_decref(json);
+    return st;
+  }
+  return cs_json_take_text(json, out);
+}

@@ -1,0 +1,109 @@
+/* Inside of a session: what planning produced, what was realised on the device, and the steps that
+ * session.c strings together. */
+#ifndef CONVSCHED_RUNTIME_SESSION_H_
+#define CONVSCHED_RUNTIME_SESSION_H_
+
+#include "runtime/device.h"
+#include "runtime/params.h"
+#include "scheduler/policy.h"
+
+/* The caller's options with strings of our own. */
+typedef struct cs_settings {
+  cs_session_options options; /* string members point below or are NULL */
+  char *policy, *weights_path, *cache_dir, *plan_path;
+  char **pins, **bans, **keep;
+} cs_settings;
+cs_status cs_settings_copy(const cs_session_options *options, cs_settings *out) CS_MUST_USE;
+void cs_settings_free(cs_settings *settings);
+
+/* Parameters shared by forked sessions (used by one thread at a time, as their device is). */
+typedef struct cs_shared_params {
+  cs_params *params;
+  int references;
+} cs_shared_params;
+
+typedef struct cs_timings {
+  double load, profile, plan, prepare; /* seconds */
+} cs_timings;
+
+/* What planning produces, all pure data. */
+typedef struct cs_planned {
+  cs_graph *bound;  /* batch bound, before passes */
+  cs_graph *graph;  /* after passes */
+  cs_pass_report passes;
+  uint64_t graph_hash; /* of `bound` */
+  cs_program *program;
+  cs_task_choices *choices; /* per task */
+  cs_plan *plan;
+  cs_bounds bounds;
+  cs_measure_report measured;
+} cs_planned;
+
+/* A plan on a device: prepared candidates, packed weights, arena, schedule. */
+typedef struct cs_realised {
+  cs_backend *backend;
+  cs_exec **execs; /* distinct ones */
+  int n_execs;
+  int *exec_of;      /* per plan task */
+  void *weights;     /* device */
+  int64_t weights_bytes;
+  int64_t *weight_offset; /* per plan task */
+  void *arena;       /* device */
+  int64_t arena_bytes;
+  cs_launch *launches; /* per plan task; waits point into the plan */
+  int n_launches;
+  cs_schedule *schedule;
+  int kernels; /* of one run */
+} cs_realised;
+
+struct cs_session {
+  cs_device *device;
+  const cs_graph *source;
+  cs_settings settings;
+  cs_shared_params *shared;
+  cs_planned planned;
+  cs_realised realised;
+  float **inputs; /* host copies of the inputs last set */
+  cs_timings timings;
+};
+
+/* ---- planning.c ---- */
+cs_status cs_planning_run(cs_session *session) CS_MUST_USE;
+void cs_planned_free(cs_planned *planned);
+
+/* ---- realise.c ---- */
+/* Prepares candidates, packs and uploads weights, allocates the arena, realises the schedule. */
+cs_status cs_realise(cs_backend *backend, const cs_program *program, const cs_plan *plan,
+                     const cs_params *params, cs_realised *out) CS_MUST_USE;
+/* The same candidates and weights as `from` under another plan (same program) with its own arena;
+ * `from` must outlive it. */
+cs_status cs_realise_again(const cs_realised *from, const cs_program *program, const cs_plan *from_plan,
+                           const cs_plan *plan, cs_realised *out) CS_MUST_USE;
+/* Builds the schedule anew from realised->launches (tests change them to plant faults). */
+cs_status cs_realised_reschedule(cs_realised *realised, int n_streams) CS_MUST_USE;
+void cs_realised_free(cs_realised *realised);
+/* Device address of a program tensor under a plan. */
+void *cs_realised_tensor(const cs_realised *realised, const cs_program *program, const cs_plan *plan,
+                         int tensor);
+
+/* ---- transfer.c ---- */
+/* f32 row-major host array to and from a tensor of the arena. */
+cs_status cs_tensor_write(const cs_realised *realised, const cs_program *program, const cs_plan *plan,
+                          int tensor, const float *data) CS_MUST_USE;
+cs_status cs_tensor_read(const cs_realised *realised, const cs_program *program, const cs_plan *plan,
+                         int tensor, float *data) CS_MUST_USE;
+cs_status cs_session_upload_inputs(const cs_session *session, const cs_realised *realised,
+                                   const cs_plan *plan) CS_MUST_USE;
+
+/* ---- end_to_end.c ---- */
+/* Whole graph in double precision from f32 inputs and parameters; relative L2 error of `outputs`
+ * (the device's, f32 row-major) against it. */
+cs_status cs_end_to_end_error(const cs_graph *passed, const cs_params *params,
+                              const float *const *inputs, const float *const *outputs,
+                              double *rel_l2) CS_MUST_USE;
+/* Twice the recorded error of PyTorch for (model, precision, batch, seed) from errors.json beside
+ * the graph's file; NaN where nothing is recorded. */
+cs_status cs_end_to_end_limit(const cs_graph *graph, cs_precision precision, int64_t batch,
+                              uint64_t seed, double *limit) CS_MUST_USE;
+
+#endif
