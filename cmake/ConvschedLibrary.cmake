@@ -14,3 +14,9 @@ if(cs_cli_sources)
   target_link_libraries(convsched_command PRIVATE convsched cs_base cs_flags)
   install(TARGETS convsched_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
+
+# The example: public API only.
+add_executable(classify ${PROJECT_SOURCE_DIR}/examples/classify.c)
+target_link_libraries(classify PRIVATE convsched)
+
+include(ConvschedInstall)
