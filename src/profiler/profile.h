@@ -23,15 +23,24 @@ typedef struct cs_record {
   cs_measurement measured;
 } cs_record;
 
-/* Everything known about one operation on one device. complete: the enumeration was measured to
- * the end under `workspace_limit` and thread count (a record line of its own says so). */
+/* One enumeration that was measured to the end (a line of its own says so). */
+typedef struct cs_completion {
+  int64_t workspace_limit;
+  int threads; /* cs_measure_options.threads it was done for; 0: any */
+  bool full;
+} cs_completion;
+
+/* Everything known about one operation on one device. */
 typedef struct cs_op_profile {
   char *signature;
   cs_record *records; /* sorted by cold_us, rejected last; ties by id */
   int n_records;
   size_t capacity;
-  bool complete;
-  int64_t complete_limit; /* workspace limit the enumeration was done under */
+  bool complete;          /* n_completions > 0 */
+  int64_t complete_limit; /* the largest workspace limit of a completion */
+  cs_completion *completions;
+  int n_completions;
+  size_t completions_capacity;
 } cs_op_profile;
 
 typedef struct cs_profile cs_profile;
@@ -48,8 +57,18 @@ const cs_op_profile *cs_profile_find(const cs_profile *profile, const char *sign
 /* Adds or replaces a record (by candidate id) and appends its line. */
 cs_status cs_profile_add(cs_profile *profile, const char *signature, const cs_candidate *candidate,
                          const cs_measurement *measured) CS_MUST_USE;
+/* mark_complete: for any thread count, heuristics' picks only. */
 cs_status cs_profile_mark_complete(cs_profile *profile, const char *signature,
                                    int64_t workspace_limit) CS_MUST_USE;
+cs_status cs_profile_mark_completion(cs_profile *profile, const char *signature,
+                                     const cs_completion *completion) CS_MUST_USE;
+/* True if what is known covers an enumeration under `wanted`: done under at least the workspace
+ * limit, for the same threads (or for any, with measurements for these), full if wanted so. */
+bool cs_op_profile_covers(const cs_op_profile *operation, const cs_completion *wanted);
+/* May this record be planned with: not rejected, workspace within the limit, deterministic if
+ * wanted, prepared for `threads` threads (0: any; a candidate without a thread count fits all). */
+bool cs_record_admissible(const cs_record *record, int64_t workspace_limit, bool deterministic,
+                          int threads);
 const char *cs_profile_path(const cs_profile *profile); /* of the database file; NULL: memory */
 
 typedef struct cs_measure_options {

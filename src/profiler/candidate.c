@@ -1,0 +1,49 @@
+#include "profiler/candidate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void cs_candidate_clear(cs_candidate *candidate) {
+  free(candidate->id);
+  free(candidate->family);
+  free(candidate->payload);
+  memset(candidate, 0, sizeof *candidate);
+}
+
+cs_status cs_candidate_copy(const cs_candidate *from, cs_candidate *to) {
+  cs_status st = CS_OK;
+  cs_candidate copy = *from;
+  copy.id = copy.family = copy.payload = NULL;
+  CS_TRY(st, cs_strdup_to(from->id ? from->id : "", &copy.id), done);
+  CS_TRY(st, cs_strdup_to(from->family ? from->family : "", &copy.family), done);
+  if (from->payload) CS_TRY(st, cs_strdup_to(from->payload, &copy.payload), done);
+  *to = copy;
+  memset(&copy, 0, sizeof copy);
+done:
+  cs_candidate_clear(&copy);
+  return st;
+}
+
+cs_status cs_candidate_list_add(cs_candidate_list *list, cs_candidate *candidate) {
+  if (cs_candidate_find(list, candidate->id)) {
+    cs_candidate_clear(candidate);
+    return CS_OK;
+  }
+  CS_RETURN_IF_ERROR(cs_grow(&list->items, &list->capacity, list->n + 1, sizeof *list->items));
+  list->items[list->n++] = *candidate;
+  memset(candidate, 0, sizeof *candidate);
+  return CS_OK;
+}
+
+const cs_candidate *cs_candidate_find(const cs_candidate_list *list, const char *id) {
+  for (size_t i = 0; i < list->n; i++) {
+    if (strcmp(list->items[i].id, id) == 0) return &list->items[i];
+  }
+  return NULL;
+}
+
+void cs_candidate_list_free(cs_candidate_list *list) {
+  for (size_t i = 0; i < list->n; i++) cs_candidate_clear(&list->items[i]);
+  free(list->items);
+  memset(list, 0, sizeof *list);
+}
