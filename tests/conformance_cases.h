@@ -1,0 +1,532 @@
+/* The table of operator cases that every backend is tested with: the same cases for the CPU and the
+ * GPU, generated in a fixed order from nothing but the layouts and precisions asked for. */
+#ifndef CONVSCHED_TESTS_CONFORMANCE_CASES_H_
+#define CONVSCHED_TESTS_CONFORMANCE_CASES_H_
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/op.h"
+
+/* Where a tensor lies: `offset` bytes into an allocation of `bytes`. */
+typedef struct conformance_place {
+  int64_t bytes, offset;
+} conformance_place;
+
+typedef struct conformance_case {
+  char name[160]; /* "conv_3x3_s2/tf32/nhwc" */
+  cs_op_desc desc;
+  conformance_place inputs[CS_MAX_OP_INPUTS], output;
+} conformance_case;
+
+typedef struct conformance_table {
+  conformance_case *cases;
+  int n, capacity;
+  int n_specs;
+} conformance_table;
+
+enum {
+  CC_BIAS = 1,
+  CC_RESIDUAL = 2,
+  CC_VIEW_IN = 4,   /* the first input is a channel slice (offset 16) */
+  CC_VIEW_OUT = 8,  /* the output is a channel slice (offset 16) */
+  CC_VIEW_ODD = 16, /* slices start at channel 3 where the layout's granule allows it */
+  CC_VIEW_RES = 32, /* the residual is a channel slice */
+  CC_INCLUDE_PAD = 64,
+  CC_CEIL = 128,
+};
+
+/* Shapes and attributes of a case before layout and precision are chosen. */
+typedef struct conformance_spec {
+  const char *name;
+  cs_op op;
+  cs_attrs attrs;
+  cs_activation activation;
+  cs_shape input, output;
+  int n_inputs; /* without the residual */
+  int flags;
+} conformance_spec;
+
+static inline cs_shape cc_shape4(int64_t n, int64_t c, int64_t h, int64_t w) {
+  return (cs_shape){.rank = 4, .dims = {n, c, h, w}};
+}
+
+static inline cs_shape cc_shape2(int64_t n, int64_t c) {
+  return (cs_shape){.rank = 2, .dims = {n, c}};
+}
+
+/* Lays a tensor out, dense or as a slice of a wider parent. */
+static inline cs_tensor_desc cc_place(const cs_shape *shape, cs_dtype dtype, cs_layout layout,
+                                      bool view, bool odd, conformance_place *place) {
+  if (shape->rank != 4) layout = CS_LAYOUT_NCHW;
+  cs_tensor_desc dense = cs_tensor_dense(shape, dtype, layout);
+  *place = (conformance_place){cs_tensor_span_bytes(&dense), 0};
+  if (!view || shape->rank != 4) return dense;
+  int64_t begin = odd && cs_layout_granule(layout) == 1 ? 3 : 16;
+  cs_shape parent_shape = *shape;
+  parent_shape.dims[1] = begin + (shape->dims[1] + 15) / 16 * 16 + 16;
+  cs_tensor_desc parent = cs_tensor_dense(&parent_shape, dtype, layout);
+  place->bytes = cs_tensor_span_bytes(&parent);
+  place->offset = cs_tensor_offset4(&parent, 0, begin, 0, 0) * cs_dtype_size(dtype);
+  cs_tensor_desc slice = parent;
+  slice.shape = *shape;
+  slice.alignment = 256;
+  while (place->offset % slice.alignment != 0) slice.alignment /= 2;
+  return slice;
+}
+
+static inline void cc_emit(conformance_table *table, const conformance_spec *spec,
+                           cs_precision precision, cs_layout layout) {
+  if (table->n == table->capacity) {
+    table->capacity = table->capacity ? table->capacity * 2 : 256;
+    table->cases = realloc(table->cases, (size_t)table->capacity * sizeof *table->cases);
+    if (!table->cases) abort();
+  }
+  conformance_case *c = &table->cases[table->n++];
+  memset(c, 0, sizeof *c);
+  snprintf(c->name, sizeof c->name, "%s/%s/%s", spec->name, cs_precision_name(precision),
+           cs_layout_name(layout));
+  cs_dtype dtype = cs_precision_storage(precision);
+  cs_op_desc *d = &c->desc;
+  bool odd = spec->flags & CC_VIEW_ODD;
+  d->op = spec->op;
+  d->attrs = spec->attrs;
+  d->activation = spec->activation;
+  d->precision = precision;
+  d->has_bias = spec->flags & CC_BIAS;
+  d->has_residual = spec->flags & CC_RESIDUAL;
+  d->n_inputs = spec->n_inputs + (d->has_residual ? 1 : 0);
+  for (int i = 0; i < spec->n_inputs; i++)
+    d->inputs[i] = cc_place(&spec->input, dtype, layout, i == 0 && (spec->flags & CC_VIEW_IN), odd,
+                            &c->inputs[i]);
+  if (d->has_residual)
+    d->inputs[spec->n_inputs] = cc_place(&spec->output, dtype, layout, spec->flags & CC_VIEW_RES,
+                                         odd, &c->inputs[spec->n_inputs]);
+  d->output = cc_place(&spec->output, dtype, layout, spec->flags & CC_VIEW_OUT, odd, &c->output);
+}
+
+/* One specification: every layout in f32, and the other precisions with a layout that rotates. */
+static inline void cc_add(conformance_table *table, const conformance_spec *spec,
+                          const cs_layout *layouts, int n_layouts) {
+  static const cs_precision others[] = {CS_PRECISION_TF32, CS_PRECISION_F16, CS_PRECISION_BF16};
+  int turn = table->n_specs++;
+  int distinct = spec->input.rank == 4 ? n_layouts : 1;
+  for (int i = 0; i < distinct; i++) cc_emit(table, spec, CS_PRECISION_F32, layouts[i]);
+  for (int i = 0; i < 3; i++) cc_emit(table, spec, others[i], layouts[(turn + i) % n_layouts]);
+}
+
+typedef struct cc_context {
+  conformance_table *table;
+  const cs_layout *layouts;
+  int n_layouts;
+} cc_context;
+
+static inline void cc_act(conformance_spec *spec, cs_act_kind kind) {
+  spec->activation.kind = kind;
+  if (kind == CS_ACT_LEAKY_RELU) spec->activation.alpha = 0.2;
+  if (kind == CS_ACT_CLIP) spec->activation.alpha = -0.25, spec->activation.beta = 0.5;
+}
+
+/* in: N C H W; conv: K R S, strides, pads (top left bottom right), dilations, groups. */
+static inline void cc_conv(cc_context *x, const char *name, const int in[4], const int conv[3],
+                           const int strides[2], const int pads[4], const int dilations[2],
+                           int group, int flags, cs_act_kind act) {
+  conformance_spec spec = {.name = name, .op = CS_OP_CONV, .n_inputs = 1, .flags = flags};
+  cs_conv_attrs *a = &spec.attrs.conv;
+  a->out_channels = conv[0], a->group = group, a->bias = flags & CC_BIAS;
+  int64_t out[2];
+  for (int i = 0; i < 2; i++) {
+    a->kernel[i] = conv[1 + i], a->strides[i] = strides[i], a->dilations[i] = dilations[i];
+    a->pads[i] = pads[i], a->pads[i + 2] = pads[i + 2];
+    out[i] =
+        (in[2 + i] + pads[i] + pads[i + 2] - (dilations[i] * (conv[1 + i] - 1) + 1)) / strides[i] +
+        1;
+  }
+  spec.input = cc_shape4(in[0], in[1], in[2], in[3]);
+  spec.output = cc_shape4(in[0], conv[0], out[0], out[1]);
+  cc_act(&spec, act);
+  cc_add(x->table, &spec, x->layouts, x->n_layouts);
+}
+
+static inline void cc_conv_transpose(cc_context *x, const char *name, const int in[4],
+                                     const int conv[3], const int strides[2], const int pads[4],
+                                     const int dilations[2], const int output_padding[2], int group,
+                                     int flags, cs_act_kind act) {
+  conformance_spec spec = {.name = name, .op = CS_OP_CONV_TRANSPOSE, .n_inputs = 1, .flags = flags};
+  cs_conv_attrs *a = &spec.attrs.conv;
+  a->out_channels = conv[0], a->group = group, a->bias = flags & CC_BIAS;
+  int64_t out[2];
+  for (int i = 0; i < 2; i++) {
+    a->kernel[i] = conv[1 + i], a->strides[i] = strides[i], a->dilations[i] = dilations[i];
+    a->pads[i] = pads[i], a->pads[i + 2] = pads[i + 2], a->output_padding[i] = output_padding[i];
+    out[i] = (in[2 + i] - 1) * strides[i] - pads[i] - pads[i + 2] +
+             dilations[i] * (conv[1 + i] - 1) + 1 + output_padding[i];
+  }
+  spec.input = cc_shape4(in[0], in[1], in[2], in[3]);
+  spec.output = cc_shape4(in[0], conv[0], out[0], out[1]);
+  cc_act(&spec, act);
+  cc_add(x->table, &spec, x->layouts, x->n_layouts);
+}
+
+static inline void cc_pool(cc_context *x, cs_op op, const char *name, const int in[4],
+                           const int kernel[2], const int strides[2], const int pads[4],
+                           const int dilations[2], int flags) {
+  conformance_spec spec = {.name = name, .op = op, .n_inputs = 1, .flags = flags};
+  cs_pool_attrs *a = &spec.attrs.pool;
+  a->ceil_mode = flags & CC_CEIL, a->count_include_pad = flags & CC_INCLUDE_PAD;
+  int64_t out[2];
+  for (int i = 0; i < 2; i++) {
+    a->kernel[i] = kernel[i], a->strides[i] = strides[i], a->dilations[i] = dilations[i];
+    a->pads[i] = pads[i], a->pads[i + 2] = pads[i + 2];
+    out[i] = cs_window_extent(in[2 + i], kernel[i], strides[i], dilations[i], pads[i], pads[i + 2],
+                              a->ceil_mode);
+  }
+  spec.input = cc_shape4(in[0], in[1], in[2], in[3]);
+  spec.output = cc_shape4(in[0], in[1], out[0], out[1]);
+  cc_add(x->table, &spec, x->layouts, x->n_layouts);
+}
+
+/* Operations whose output is shaped as their input. */
+static inline void cc_same(cc_context *x, cs_op op, const char *name, cs_shape shape,
+                           const cs_attrs *attrs, int n_inputs, int flags, cs_act_kind act) {
+  conformance_spec spec = {.name = name, .op = op, .n_inputs = n_inputs, .flags = flags};
+  if (attrs) spec.attrs = *attrs;
+  spec.input = spec.output = shape;
+  cc_act(&spec, act);
+  cc_add(x->table, &spec, x->layouts, x->n_layouts);
+}
+
+#define CC4(a, b, c, d) ((const int[4]){a, b, c, d})
+#define CC3(a, b, c) ((const int[3]){a, b, c})
+#define CC2(a, b) ((const int[2]){a, b})
+
+static inline void cc_all_conv(cc_context *x) {
+  const int *one = CC2(1, 1), *two = CC2(2, 2), *none = CC4(0, 0, 0, 0), *p1 = CC4(1, 1, 1, 1);
+  cc_conv(x, "conv_1x1", CC4(1, 32, 7, 7), CC3(48, 1, 1), one, none, one, 1, CC_BIAS, CS_ACT_RELU);
+  cc_conv(x, "conv_1x1_plain", CC4(2, 16, 5, 9), CC3(16, 1, 1), one, none, one, 1, 0, CS_ACT_NONE);
+  cc_conv(x, "conv_1x1_stride", CC4(1, 64, 8, 8), CC3(32, 1, 1), two, none, one, 1, CC_BIAS,
+          CS_ACT_NONE);
+  cc_conv(x, "conv_1x1_odd_channels", CC4(3, 13, 6, 5), CC3(7, 1, 1), one, none, one, 1, CC_BIAS,
+          CS_ACT_RELU);
+  cc_conv(x, "conv_1x1_image1", CC4(3, 32, 1, 1), CC3(40, 1, 1), one, none, one, 1, CC_BIAS,
+          CS_ACT_NONE);
+  cc_conv(x, "conv_1x1_residual", CC4(2, 32, 7, 7), CC3(64, 1, 1), one, none, one, 1,
+          CC_BIAS | CC_RESIDUAL, CS_ACT_RELU);
+  cc_conv(x, "conv_1x1_residual_plain", CC4(1, 24, 7, 3), CC3(32, 1, 1), one, none, one, 1,
+          CC_RESIDUAL, CS_ACT_NONE);
+  cc_conv(x, "conv_1x1_view_out", CC4(2, 64, 14, 14), CC3(32, 1, 1), one, none, one, 1,
+          CC_BIAS | CC_VIEW_OUT, CS_ACT_RELU);
+  cc_conv(x, "conv_1x1_view_in", CC4(1, 32, 14, 14), CC3(16, 1, 1), one, none, one, 1,
+          CC_BIAS | CC_VIEW_IN, CS_ACT_RELU);
+  cc_conv(x, "conv_1x1_pad", CC4(1, 8, 4, 4), CC3(8, 1, 1), one, p1, one, 1, CC_BIAS, CS_ACT_NONE);
+  cc_conv(x, "conv_3x3", CC4(1, 32, 14, 14), CC3(64, 3, 3), one, p1, one, 1, CC_BIAS, CS_ACT_RELU);
+  cc_conv(x, "conv_3x3_batch3", CC4(3, 16, 9, 11), CC3(32, 3, 3), one, p1, one, 1, CC_BIAS,
+          CS_ACT_NONE);
+  cc_conv(x, "conv_3x3_nobias", CC4(2, 48, 7, 7), CC3(48, 3, 3), one, p1, one, 1, 0, CS_ACT_RELU);
+  cc_conv(x, "conv_3x3_valid", CC4(1, 16, 12, 10), CC3(16, 3, 3), one, none, one, 1, CC_BIAS,
+          CS_ACT_NONE);
+  cc_conv(x, "conv_3x3_s2", CC4(2, 16, 15, 13), CC3(32, 3, 3), two, p1, one, 1, CC_BIAS,
+          CS_ACT_RELU);
+  cc_conv(x, "conv_3x3_asym", CC4(1, 16, 10, 9), CC3(24, 3, 3), one, CC4(0, 1, 2, 0), one, 1,
+          CC_BIAS, CS_ACT_NONE);
+  cc_conv(x, "conv_3x3_asym_s2", CC4(2, 8, 11, 8), CC3(16, 3, 3), two, CC4(0, 0, 1, 1), one, 1,
+          CC_BIAS, CS_ACT_RELU);
+  cc_conv(x, "conv_3x3_dilated", CC4(1, 16, 13, 13), CC3(16, 3, 3), one, CC4(2, 2, 2, 2), two, 1,
+          CC_BIAS, CS_ACT_RELU);
+  cc_conv(x, "conv_3x3_dilated_s2", CC4(1, 32, 17, 16), CC3(16, 3, 3), two, CC4(3, 2, 3, 2),
+          CC2(3, 2), 1, CC_BIAS, CS_ACT_NONE);
+  cc_conv(x, "conv_3x3_image1", CC4(2, 16, 1, 1), CC3(16, 3, 3), one, p1, one, 1, CC_BIAS,
+          CS_ACT_NONE);
+  cc_conv(x, "conv_3x3_big_stride", CC4(1, 16, 23, 23), CC3(16, 3, 3), CC2(5, 7), p1, one, 1,
+          CC_BIAS, CS_ACT_NONE);
+  cc_conv(x, "conv_3x3_stride_over_kernel", CC4(1, 8, 16, 16), CC3(8, 2, 2), CC2(3, 4), none, one,
+          1, 0, CS_ACT_NONE);
+  cc_conv(x, "conv_3x3_residual", CC4(1, 32, 8, 8), CC3(32, 3, 3), one, p1, one, 1,
+          CC_BIAS | CC_RESIDUAL, CS_ACT_RELU);
+  cc_conv(x, "conv_3x3_residual_view", CC4(2, 16, 7, 6), CC3(32, 3, 3), one, p1, one, 1,
+          CC_BIAS | CC_RESIDUAL | CC_VIEW_RES, CS_ACT_RELU);
+  cc_conv(x, "conv_3x3_residual_clip", CC4(1, 16, 7, 6), CC3(17, 3, 3), one, p1, one, 1,
+          CC_BIAS | CC_RESIDUAL, CS_ACT_CLIP);
+  cc_conv(x, "conv_3x3_leaky", CC4(1, 16, 9, 9), CC3(16, 3, 3), one, p1, one, 1, CC_BIAS,
+          CS_ACT_LEAKY_RELU);
+  cc_conv(x, "conv_3x3_clip", CC4(1, 16, 9, 9), CC3(16, 3, 3), one, p1, one, 1, CC_BIAS,
+          CS_ACT_CLIP);
+  cc_conv(x, "conv_3x3_sigmoid", CC4(1, 16, 9, 9), CC3(16, 3, 3), one, p1, one, 1, CC_BIAS,
+          CS_ACT_SIGMOID);
+  cc_conv(x, "conv_3x3_tanh", CC4(2, 8, 9, 9), CC3(3, 3, 3), one, p1, one, 1, CC_BIAS, CS_ACT_TANH);
+  cc_conv(x, "conv_3x3_view_out", CC4(2, 32, 14, 14), CC3(48, 3, 3), one, p1, one, 1,
+          CC_BIAS | CC_VIEW_OUT, CS_ACT_RELU);
+  cc_conv(x, "conv_3x3_view_odd", CC4(2, 16, 10, 10), CC3(24, 3, 3), one, p1, one, 1,
+          CC_BIAS | CC_VIEW_OUT | CC_VIEW_ODD, CS_ACT_RELU);
+  cc_conv(x, "conv_3x3_view_both", CC4(1, 16, 10, 10), CC3(16, 3, 3), one, p1, one, 1,
+          CC_BIAS | CC_VIEW_IN | CC_VIEW_OUT, CS_ACT_RELU);
+  cc_conv(x, "conv_3x3_view_in_odd", CC4(3, 16, 8, 9), CC3(16, 3, 3), one, p1, one, 1,
+          CC_BIAS | CC_VIEW_IN | CC_VIEW_ODD, CS_ACT_NONE);
+  cc_conv(x, "conv_5x5", CC4(1, 16, 14, 14), CC3(32, 5, 5), one, CC4(2, 2, 2, 2), one, 1, CC_BIAS,
+          CS_ACT_RELU);
+  cc_conv(x, "conv_5x5_view_out", CC4(2, 24, 7, 7), CC3(32, 5, 5), one, CC4(2, 2, 2, 2), one, 1,
+          CC_BIAS | CC_VIEW_OUT, CS_ACT_RELU);
+  cc_conv(x, "conv_7x7_s2_rgb", CC4(1, 3, 33, 35), CC3(64, 7, 7), two, CC4(3, 3, 3, 3), one, 1,
+          CC_BIAS, CS_ACT_RELU);
+  cc_conv(x, "conv_7x7_s2_rgb_batch2", CC4(2, 3, 32, 32), CC3(16, 7, 7), two, CC4(3, 3, 3, 3), one,
+          1, 0, CS_ACT_NONE);
+  cc_conv(x, "conv_1x7", CC4(1, 32, 9, 12), CC3(32, 1, 7), one, CC4(0, 3, 0, 3), one, 1, CC_BIAS,
+          CS_ACT_RELU);
+  cc_conv(x, "conv_7x1", CC4(1, 32, 12, 9), CC3(32, 7, 1), one, CC4(3, 0, 3, 0), one, 1, CC_BIAS,
+          CS_ACT_RELU);
+  cc_conv(x, "conv_2x4_mixed", CC4(1, 10, 9, 12), CC3(11, 2, 4), CC2(2, 1), CC4(1, 0, 0, 2),
+          CC2(1, 2), 1, CC_BIAS, CS_ACT_NONE);
+  cc_conv(x, "conv_11x11_s4", CC4(1, 3, 47, 47), CC3(16, 11, 11), CC2(4, 4), CC4(2, 2, 2, 2), one,
+          1, CC_BIAS, CS_ACT_RELU);
+  cc_conv(x, "conv_whole_image", CC4(2, 32, 6, 6), CC3(24, 6, 6), one, none, one, 1, CC_BIAS,
+          CS_ACT_NONE);
+  cc_conv(x, "conv_one_channel", CC4(2, 1, 12, 12), CC3(1, 3, 3), one, p1, one, 1, CC_BIAS,
+          CS_ACT_NONE);
+  cc_conv(x, "conv_wide_reduction", CC4(1, 256, 5, 5), CC3(32, 3, 3), one, p1, one, 1, CC_BIAS,
+          CS_ACT_RELU);
+  cc_conv(x, "conv_group2", CC4(1, 32, 9, 9), CC3(32, 3, 3), one, p1, one, 2, CC_BIAS, CS_ACT_RELU);
+  cc_conv(x, "conv_group4_odd", CC4(2, 12, 9, 7), CC3(20, 3, 3), two, p1, one, 4, CC_BIAS,
+          CS_ACT_NONE);
+  cc_conv(x, "conv_group_1x1", CC4(1, 64, 6, 6), CC3(64, 1, 1), one, none, one, 4, CC_BIAS,
+          CS_ACT_RELU);
+  cc_conv(x, "conv_group_residual", CC4(1, 32, 6, 6), CC3(64, 3, 3), one, p1, one, 2,
+          CC_BIAS | CC_RESIDUAL, CS_ACT_RELU);
+  cc_conv(x, "conv_depthwise", CC4(1, 32, 14, 14), CC3(32, 3, 3), one, p1, one, 32, CC_BIAS,
+          CS_ACT_RELU);
+  cc_conv(x, "conv_depthwise_s2_batch3", CC4(3, 24, 13, 12), CC3(24, 3, 3), two, p1, one, 24,
+          CC_BIAS, CS_ACT_CLIP);
+  cc_conv(x, "conv_depthwise_5x5_dilated", CC4(1, 16, 15, 15), CC3(16, 5, 5), one, CC4(4, 4, 4, 4),
+          two, 16, CC_BIAS, CS_ACT_NONE);
+  cc_conv(x, "conv_depthwise_multiplier", CC4(1, 16, 8, 8), CC3(32, 3, 3), one, p1, one, 16,
+          CC_BIAS, CS_ACT_NONE);
+  cc_conv(x, "conv_depthwise_asym", CC4(2, 17, 8, 8), CC3(17, 3, 3), two, CC4(0, 0, 1, 1), one, 17,
+          CC_BIAS, CS_ACT_RELU);
+  cc_conv(x, "conv_depthwise_view_out", CC4(2, 32, 8, 8), CC3(32, 3, 3), one, p1, one, 32,
+          CC_BIAS | CC_VIEW_OUT, CS_ACT_RELU);
+}
+
+static inline void cc_all_conv_transpose(cc_context *x) {
+  const int *one = CC2(1, 1), *two = CC2(2, 2), *zero = CC2(0, 0), *none = CC4(0, 0, 0, 0),
+            *p1 = CC4(1, 1, 1, 1);
+  cc_conv_transpose(x, "convt_4x4_s2", CC4(1, 32, 4, 4), CC3(16, 4, 4), two, p1, one, zero, 1, 0,
+                    CS_ACT_RELU);
+  cc_conv_transpose(x, "convt_4x4_s2_bias_batch3", CC4(3, 16, 5, 7), CC3(8, 4, 4), two, p1, one,
+                    zero, 1, CC_BIAS, CS_ACT_NONE);
+  cc_conv_transpose(x, "convt_latent", CC4(2, 100, 1, 1), CC3(32, 4, 4), one, none, one, zero, 1,
+                    CC_BIAS, CS_ACT_RELU);
+  cc_conv_transpose(x, "convt_rgb_tanh", CC4(1, 16, 8, 8), CC3(3, 4, 4), two, p1, one, zero, 1,
+                    CC_BIAS, CS_ACT_TANH);
+  cc_conv_transpose(x, "convt_3x3_s1", CC4(1, 16, 6, 6), CC3(16, 3, 3), one, p1, one, zero, 1,
+                    CC_BIAS, CS_ACT_NONE);
+  cc_conv_transpose(x, "convt_output_padding", CC4(1, 16, 5, 5), CC3(16, 3, 3), two, p1, one, one,
+                    1, CC_BIAS, CS_ACT_RELU);
+  cc_conv_transpose(x, "convt_output_padding_mixed", CC4(2, 8, 4, 5), CC3(12, 3, 2), CC2(3, 2),
+                    CC4(1, 0, 0, 1), one, CC2(2, 1), 1, CC_BIAS, CS_ACT_NONE);
+  cc_conv_transpose(x, "convt_2x2_s2", CC4(1, 32, 7, 7), CC3(16, 2, 2), two, none, one, zero, 1,
+                    CC_BIAS, CS_ACT_LEAKY_RELU);
+  cc_conv_transpose(x, "convt_dilated", CC4(1, 8, 6, 6), CC3(8, 3, 3), one, p1, two, zero, 1,
+                    CC_BIAS, CS_ACT_NONE);
+  cc_conv_transpose(x, "convt_asym", CC4(1, 8, 6, 6), CC3(8, 3, 3), two, CC4(0, 1, 1, 0), one, zero,
+                    1, CC_BIAS, CS_ACT_NONE);
+  cc_conv_transpose(x, "convt_gap_stride", CC4(1, 8, 3, 3), CC3(8, 2, 2), CC2(3, 3), none, one,
+                    zero, 1, CC_BIAS, CS_ACT_NONE);
+  cc_conv_transpose(x, "convt_1x1", CC4(2, 20, 5, 5), CC3(9, 1, 1), one, none, one, zero, 1,
+                    CC_BIAS, CS_ACT_NONE);
+  cc_conv_transpose(x, "convt_group2", CC4(1, 16, 5, 5), CC3(32, 4, 4), two, p1, one, zero, 2,
+                    CC_BIAS, CS_ACT_RELU);
+  cc_conv_transpose(x, "convt_depthwise", CC4(1, 16, 5, 5), CC3(16, 3, 3), two, p1, one, zero, 16,
+                    CC_BIAS, CS_ACT_NONE);
+  cc_conv_transpose(x, "convt_residual", CC4(1, 16, 5, 5), CC3(16, 4, 4), two, p1, one, zero, 1,
+                    CC_BIAS | CC_RESIDUAL, CS_ACT_RELU);
+  cc_conv_transpose(x, "convt_view_out", CC4(2, 16, 6, 6), CC3(16, 4, 4), two, p1, one, zero, 1,
+                    CC_BIAS | CC_VIEW_OUT, CS_ACT_RELU);
+  cc_conv_transpose(x, "convt_odd_channels", CC4(2, 5, 6, 6), CC3(7, 5, 5), two, CC4(2, 2, 2, 2),
+                    one, one, 1, CC_BIAS, CS_ACT_SIGMOID);
+}
+
+static inline void cc_all_pool(cc_context *x) {
+  const int *one = CC2(1, 1), *two = CC2(2, 2), *three = CC2(3, 3), *none = CC4(0, 0, 0, 0),
+            *p1 = CC4(1, 1, 1, 1);
+  cs_op max = CS_OP_MAX_POOL, avg = CS_OP_AVERAGE_POOL;
+  cc_pool(x, max, "maxpool_3x3_s2", CC4(1, 16, 15, 15), three, two, p1, one, 0);
+  cc_pool(x, max, "maxpool_3x3_s2_ceil", CC4(2, 16, 14, 12), three, two, none, one, CC_CEIL);
+  cc_pool(x, max, "maxpool_ceil_drops_window", CC4(1, 8, 6, 6), two, three, p1, one, CC_CEIL);
+  cc_pool(x, max, "maxpool_3x3_s1", CC4(2, 32, 7, 7), three, one, p1, one, 0);
+  cc_pool(x, max, "maxpool_2x2", CC4(3, 13, 9, 7), two, two, none, one, 0);
+  cc_pool(x, max, "maxpool_asym", CC4(1, 16, 9, 9), three, two, CC4(0, 0, 1, 1), one, 0);
+  cc_pool(x, max, "maxpool_dilated", CC4(1, 16, 12, 12), three, one, CC4(1, 1, 1, 1), two, 0);
+  cc_pool(x, max, "maxpool_dilated_ceil", CC4(2, 8, 13, 11), CC2(2, 3), two, none, CC2(3, 2),
+          CC_CEIL);
+  cc_pool(x, max, "maxpool_image1", CC4(2, 16, 1, 1), CC2(1, 1), one, none, one, 0);
+  cc_pool(x, max, "maxpool_big_stride", CC4(1, 16, 20, 20), two, CC2(7, 5), none, one, 0);
+  cc_pool(x, max, "maxpool_view_out", CC4(2, 32, 7, 7), three, one, p1, one, CC_VIEW_OUT);
+  cc_pool(x, max, "maxpool_view_in", CC4(1, 32, 8, 8), three, two, p1, one, CC_VIEW_IN);
+  cc_pool(x, max, "maxpool_view_odd", CC4(2, 10, 8, 8), three, two, p1, one,
+          CC_VIEW_IN | CC_VIEW_OUT | CC_VIEW_ODD);
+  cc_pool(x, avg, "avgpool_3x3_s1", CC4(1, 32, 8, 8), three, one, p1, one, 0);
+  cc_pool(x, avg, "avgpool_3x3_s1_include", CC4(2, 32, 8, 8), three, one, p1, one, CC_INCLUDE_PAD);
+  cc_pool(x, avg, "avgpool_2x2", CC4(3, 16, 8, 10), two, two, none, one, 0);
+  cc_pool(x, avg, "avgpool_asym_exclude", CC4(1, 16, 9, 8), three, two, CC4(0, 1, 2, 0), one, 0);
+  cc_pool(x, avg, "avgpool_asym_include", CC4(1, 16, 9, 8), three, two, CC4(0, 1, 2, 0), one,
+          CC_INCLUDE_PAD);
+  cc_pool(x, avg, "avgpool_ceil_exclude", CC4(2, 16, 8, 9), three, two, none, one, CC_CEIL);
+  cc_pool(x, avg, "avgpool_ceil_include", CC4(1, 16, 8, 9), three, two, p1, one,
+          CC_CEIL | CC_INCLUDE_PAD);
+  cc_pool(x, avg, "avgpool_odd_channels", CC4(2, 7, 6, 6), CC2(2, 3), CC2(1, 2), CC4(1, 1, 0, 1),
+          one, 0);
+  cc_pool(x, avg, "avgpool_whole", CC4(1, 32, 7, 7), CC2(7, 7), one, none, one, 0);
+  cc_pool(x, avg, "avgpool_view_out", CC4(2, 16, 8, 8), three, one, p1, one, CC_VIEW_OUT);
+}
+
+static inline void cc_all_global_pool(cc_context *x) {
+  static const struct {
+    const char *name;
+    int n, c, h, w, flags;
+  } rows[] = {{"gap_7x7", 1, 64, 7, 7, 0},
+              {"gap_batch3", 3, 33, 5, 6, 0},
+              {"gap_image1", 2, 16, 1, 1, 0},
+              {"gap_large", 1, 16, 31, 29, 0},
+              {"gap_view_in", 2, 16, 6, 6, CC_VIEW_IN}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    conformance_spec spec = {.name = rows[i].name, .op = CS_OP_GLOBAL_AVERAGE_POOL, .n_inputs = 1};
+    spec.flags = rows[i].flags;
+    spec.input = cc_shape4(rows[i].n, rows[i].c, rows[i].h, rows[i].w);
+    spec.output = cc_shape4(rows[i].n, rows[i].c, 1, 1);
+    cc_add(x->table, &spec, x->layouts, x->n_layouts);
+  }
+}
+
+static inline void cc_all_gemm(cc_context *x) {
+  static const struct {
+    const char *name;
+    int n, in, out, flags;
+    cs_act_kind act;
+  } rows[] = {{"gemm_1000", 1, 256, 1000, CC_BIAS, CS_ACT_NONE},
+              {"gemm_batch3", 3, 64, 40, CC_BIAS, CS_ACT_NONE},
+              {"gemm_nobias", 2, 33, 17, 0, CS_ACT_NONE},
+              {"gemm_relu", 2, 48, 32, CC_BIAS, CS_ACT_RELU},
+              {"gemm_sigmoid_one", 3, 100, 1, CC_BIAS, CS_ACT_SIGMOID},
+              {"gemm_one_feature", 1, 1, 5, CC_BIAS, CS_ACT_NONE},
+              {"gemm_residual", 2, 20, 24, CC_BIAS | CC_RESIDUAL, CS_ACT_RELU}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    conformance_spec spec = {.name = rows[i].name, .op = CS_OP_GEMM, .n_inputs = 1};
+    spec.flags = rows[i].flags;
+    spec.attrs.gemm.out_features = rows[i].out;
+    spec.attrs.gemm.bias = rows[i].flags & CC_BIAS;
+    spec.input = cc_shape2(rows[i].n, rows[i].in);
+    spec.output = cc_shape2(rows[i].n, rows[i].out);
+    cc_act(&spec, rows[i].act);
+    cc_add(x->table, &spec, x->layouts, x->n_layouts);
+  }
+}
+
+static inline void cc_all_pointwise(cc_context *x) {
+  cs_shape big = cc_shape4(2, 32, 9, 7), odd = cc_shape4(3, 13, 5, 5), flat = cc_shape2(3, 37);
+  cs_attrs leaky = {.leaky_relu = {0.1}}, clip = {.clip = {-0.5, 0.75}},
+           bn = {.batch_norm = {1e-5}};
+  cc_same(x, CS_OP_BATCH_NORM, "bn", big, &bn, 1, CC_BIAS, CS_ACT_NONE);
+  cc_same(x, CS_OP_BATCH_NORM, "bn_relu", odd, &bn, 1, CC_BIAS, CS_ACT_RELU);
+  cc_same(x, CS_OP_BATCH_NORM, "bn_view_in", big, &bn, 1, CC_BIAS | CC_VIEW_IN, CS_ACT_RELU);
+  cc_same(x, CS_OP_BATCH_NORM, "bn_image1", cc_shape4(1, 16, 1, 1), &bn, 1, CC_BIAS, CS_ACT_NONE);
+  cc_same(x, CS_OP_RELU, "relu", big, NULL, 1, 0, CS_ACT_NONE);
+  cc_same(x, CS_OP_RELU, "relu_odd", odd, NULL, 1, 0, CS_ACT_NONE);
+  cc_same(x, CS_OP_RELU, "relu_flat", flat, NULL, 1, 0, CS_ACT_NONE);
+  cc_same(x, CS_OP_RELU, "relu_view", big, NULL, 1, CC_VIEW_IN | CC_VIEW_OUT, CS_ACT_NONE);
+  cc_same(x, CS_OP_LEAKY_RELU, "leaky", big, &leaky, 1, 0, CS_ACT_NONE);
+  cc_same(x, CS_OP_CLIP, "clip", odd, &clip, 1, 0, CS_ACT_NONE);
+  cc_same(x, CS_OP_SIGMOID, "sigmoid", big, NULL, 1, 0, CS_ACT_NONE);
+  cc_same(x, CS_OP_SIGMOID, "sigmoid_odd", odd, NULL, 1, 0, CS_ACT_NONE);
+  cc_same(x, CS_OP_TANH, "tanh", odd, NULL, 1, 0, CS_ACT_NONE);
+  cc_same(x, CS_OP_TANH, "tanh_view_out", big, NULL, 1, CC_VIEW_OUT, CS_ACT_NONE);
+  cc_same(x, CS_OP_ADD, "add", big, NULL, 2, 0, CS_ACT_NONE);
+  cc_same(x, CS_OP_ADD, "add_relu", odd, NULL, 2, 0, CS_ACT_RELU);
+  cc_same(x, CS_OP_ADD, "add_view", big, NULL, 2, CC_VIEW_IN | CC_VIEW_OUT, CS_ACT_RELU);
+  cc_same(x, CS_OP_ADD, "add_flat", flat, NULL, 2, 0, CS_ACT_NONE);
+  cc_same(x, CS_OP_MUL, "mul", big, NULL, 2, 0, CS_ACT_NONE);
+  cc_same(x, CS_OP_MUL, "mul_view_odd", odd, NULL, 2, CC_VIEW_IN | CC_VIEW_OUT | CC_VIEW_ODD,
+          CS_ACT_NONE);
+}
+
+static inline void cc_all_lrn(cc_context *x) {
+  cs_attrs five = {.lrn = {5, 1e-4, 0.75, 1.0}}, even = {.lrn = {4, 0.5, 0.75, 2.0}};
+  cs_attrs three = {.lrn = {3, 0.9, 0.6, 1.0}}, wide = {.lrn = {9, 0.3, 1.0, 1.5}};
+  cc_same(x, CS_OP_LRN, "lrn_5", cc_shape4(1, 64, 7, 7), &five, 1, 0, CS_ACT_NONE);
+  cc_same(x, CS_OP_LRN, "lrn_3_strong", cc_shape4(2, 32, 6, 5), &three, 1, 0, CS_ACT_NONE);
+  cc_same(x, CS_OP_LRN, "lrn_even", cc_shape4(2, 16, 5, 5), &even, 1, 0, CS_ACT_NONE);
+  cc_same(x, CS_OP_LRN, "lrn_wider_than_channels", cc_shape4(1, 5, 4, 4), &wide, 1, 0, CS_ACT_NONE);
+  cc_same(x, CS_OP_LRN, "lrn_view", cc_shape4(2, 16, 5, 5), &five, 1, CC_VIEW_IN | CC_VIEW_OUT,
+          CS_ACT_NONE);
+}
+
+static inline void cc_all_softmax(cc_context *x) {
+  cs_attrs last = {.axis = {1}}, channels = {.axis = {1}}, width = {.axis = {3}};
+  cc_same(x, CS_OP_SOFTMAX, "softmax_1000", cc_shape2(2, 1000), &last, 1, 0, CS_ACT_NONE);
+  cc_same(x, CS_OP_SOFTMAX, "softmax_10", cc_shape2(3, 10), &last, 1, 0, CS_ACT_NONE);
+  cc_same(x, CS_OP_SOFTMAX, "softmax_channels", cc_shape4(2, 21, 4, 5), &channels, 1, 0,
+          CS_ACT_NONE);
+  cc_same(x, CS_OP_SOFTMAX, "softmax_width", cc_shape4(1, 6, 4, 9), &width, 1, 0, CS_ACT_NONE);
+}
+
+static inline void cc_all_pad(cc_context *x) {
+  static const struct {
+    const char *name;
+    int begin[4], end[4];
+    double value;
+  } rows[] = {{"pad_spatial", {0, 0, 1, 2}, {0, 0, 3, 0}, 0.0},
+              {"pad_value", {0, 0, 1, 1}, {0, 0, 1, 1}, -1.5},
+              {"pad_channels", {0, 2, 0, 0}, {0, 3, 0, 1}, 0.5},
+              {"pad_batch", {1, 0, 0, 0}, {0, 0, 2, 0}, 0.0}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    conformance_spec spec = {.name = rows[i].name, .op = CS_OP_PAD, .n_inputs = 1};
+    spec.input = spec.output = cc_shape4(2, 18, 5, 6);
+    for (int axis = 0; axis < 4; axis++) {
+      spec.attrs.pad.pads[axis] = rows[i].begin[axis];
+      spec.attrs.pad.pads[axis + 4] = rows[i].end[axis];
+      spec.output.dims[axis] += rows[i].begin[axis] + rows[i].end[axis];
+    }
+    spec.attrs.pad.value = rows[i].value;
+    cc_add(x->table, &spec, x->layouts, x->n_layouts);
+  }
+}
+
+/* Copies between every two layouts and every two storage types, dense and sliced. */
+static inline void cc_all_copy(cc_context *x) {
+  static const cs_precision stored[] = {CS_PRECISION_F32, CS_PRECISION_F16, CS_PRECISION_BF16};
+  for (int from = 0; from < x->n_layouts; from++)
+    for (int to = 0; to < x->n_layouts; to++)
+      for (int kind = 0; kind < 5; kind++) {
+        conformance_spec spec = {.name = "copy", .op = CS_OP_COPY, .n_inputs = 1};
+        spec.input = spec.output = cc_shape4(1 + kind % 2, kind < 3 ? 19 : 32, 5, 6);
+        cs_precision in = stored[kind % 3],
+                     out = kind == 0 ? CS_PRECISION_F32 : stored[(kind + 1) % 3];
+        cc_emit(x->table, &spec, out, x->layouts[to]);
+        conformance_case *c = &x->table->cases[x->table->n - 1];
+        c->desc.inputs[0] = cc_place(&spec.input, cs_precision_storage(in), x->layouts[from],
+                                     kind == 3, false, &c->inputs[0]);
+        c->desc.output = cc_place(&spec.output, cs_precision_storage(out), x->layouts[to],
+                                  kind == 4, false, &c->output);
+        snprintf(c->name, sizeof c->name, "copy_%d/%s_%s/%s_%s", kind, cs_precision_name(in),
+                 cs_layout_name(x->layouts[from]), cs_precision_name(out),
+                 cs_layout_name(x->layouts[to]));
+      }
+}
+
+/* Fills a table for these layouts; release with free(table.cases). */
+static inline conformance_table conformance_build(const cs_layout *layouts, int n_layouts) {
+  conformance_table table = {0};
+  cc_context x = {&table, layouts, n_layouts};
+  cc_all_conv(&x);
+  cc_all_conv_transpose(&x);
+  cc_all_pool(&x);
+  cc_all_global_pool(&x);
+  cc_all_gemm(&x);
+  cc_all_pointwise(&x);
+  cc_all_lrn(&x);
+  cc_all_softmax(&x);
+  cc_all_pad(&x);
+  cc_all_copy(&x);
+  return table;
+}
+
+#endif
