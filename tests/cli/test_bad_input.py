@@ -1,0 +1,188 @@
+"""Weights, arrays, disks, devices and caches that fail: the exit code and one message."""
+import os
+import pathlib
+import signal
+import struct
+import time
+import unittest
+
+import harness
+from harness import (BAD_INPUT, FAILURE, INTERRUPTED, OK, ROOT, TINY_PARAMETERS, CommandTest, npy,
+                     safetensors, with_header)
+
+
+class Weights(CommandTest):
+    def refused_weights(self, content, *fragments):
+        path = self.file("w.safetensors", content)
+        return self.refused(self.run_tiny("--weights", path), BAD_INPUT, "w.safetensors", *fragments)
+
+    def test_good(self):
+        path = self.file("w.safetensors", safetensors(TINY_PARAMETERS))
+        self.accepted(self.run_tiny("--weights", path))
+
+    def test_short(self):
+        whole = safetensors(TINY_PARAMETERS)
+        for length in (0, 4, 8, 40, len(whole) - 1):
+            with self.subTest(length=length):
+                self.refused_weights(whole[:length])
+
+    def test_header(self):
+        self.refused_weights(struct.pack("<Q", 1 << 60) + b"{}")
+        self.refused_weights(struct.pack("<Q", 8) + b"no json!")
+        self.refused_weights(with_header([], b""))
+
+    def test_names(self):
+        fewer = dict(TINY_PARAMETERS)
+        del fewer["conv2.bias"]
+        self.refused_weights(safetensors(fewer), "conv2.bias")
+        text = b'{"conv1.bias":{"dtype":"F32","shape":[4],"data_offsets":[0,16]},' \
+               b'"conv1.bias":{"dtype":"F32","shape":[4],"data_offsets":[16,32]}}'
+        self.refused_weights(struct.pack("<Q", len(text)) + text + bytes(32), "conv1.bias")
+
+    def test_shapes(self):
+        self.refused_weights(safetensors({**TINY_PARAMETERS, "conv1.weight": (4, 3, 3, 2)}),
+                             "conv1.weight")
+
+    def entry(self, **changed):
+        header = {"conv1.bias": {"dtype": "F32", "shape": [4], "data_offsets": [0, 16]}}
+        header["conv1.bias"].update(changed)
+        return with_header(header, bytes(16))
+
+    def test_entries(self):
+        for what, changed in {
+                "dtype": {"dtype": "I64"}, "beyond the end": {"data_offsets": [0, 1 << 40]},
+                "backwards": {"data_offsets": [16, 0]}, "negative": {"data_offsets": [-16, 0]},
+                "size against shape": {"shape": [5]}, "overflow": {"shape": [1 << 40, 1 << 40]},
+                "negative extent": {"shape": [-4]}, "a hole": {"data_offsets": [4, 16], "shape": [3]},
+        }.items():
+            with self.subTest(what):
+                self.refused_weights(self.entry(**changed))
+
+    def test_missing_file(self):
+        code, _, err = self.run_tiny("--weights", "none.safetensors")
+        self.assertIn(code, (BAD_INPUT, FAILURE))
+        self.assertIn("none.safetensors", err)
+
+
+class Arrays(CommandTest):
+    COUNT = 3 * 8 * 8
+
+    def refused_input(self, name, content, *fragments):
+        path = self.file(name, content)
+        return self.refused(self.run_tiny("--input", path), BAD_INPUT, name, *fragments)
+
+    def test_shape(self):
+        self.refused_input("a.npy", npy((1, 3, 8, 7), [0.0] * (3 * 8 * 7)))
+        self.refused_input("b.npy", npy((2, 3, 8, 8), [0.0] * (2 * self.COUNT)))
+
+    def test_short(self):
+        whole = npy((1, 3, 8, 8), [0.5] * self.COUNT)
+        for length in (0, 5, 20, len(whole) - 1):
+            with self.subTest(length=length):
+                self.refused_input("a.npy", whole[:length])
+
+    def test_dtype(self):
+        self.refused_input("a.npy", npy((1, 3, 8, 8), [0] * self.COUNT, "<i8", "q"), "i8")
+
+    def test_raw_size(self):
+        self.refused_input("a.raw", bytes(4 * self.COUNT - 4))
+        self.refused_input("a.raw", bytes(4 * self.COUNT + 1))
+
+    def test_missing(self):
+        code, _, err = self.run_tiny("--input", "none.npy")
+        self.assertIn(code, (BAD_INPUT, FAILURE))
+        self.assertIn("none.npy", err)
+
+    def test_unknown_node_to_dump(self):
+        self.refused(self.run_tiny("--dump", "nowhere"), BAD_INPUT, "nowhere")
+
+
+class FullDisk(CommandTest):
+    def setUp(self):
+        super().setUp()
+        if not os.path.exists("/dev/full"):
+            self.skipTest("no /dev/full here")
+
+    def failed(self, result, *fragments):
+        code, _, err = result
+        self.assertEqual(code, FAILURE, err)
+        for fragment in fragments:
+            self.assertIn(fragment, err)
+
+    def test_json(self):
+        self.failed(self.run_tiny("--json", "/dev/full"), "/dev/full", "No space left")
+
+    def test_output(self):
+        self.failed(self.run_tiny("--output", "/dev/full"), "/dev/full", "No space left")
+
+    def test_stdout(self):
+        with open("/dev/full", "w") as full:
+            self.failed(self.run_tiny(stdout=full), "No space left")
+
+    def test_generated_weights(self):
+        self.failed(self.execute("generate-weights", self.model(), "--output", "/dev/full"),
+                    "/dev/full")
+
+    def test_folder_that_is_not_there(self):
+        self.failed(self.run_tiny("--json", "nowhere/a.json"), "nowhere/a.json")
+
+
+class Devices(CommandTest):
+    @unittest.skipIf(os.path.exists("/dev/nvidia0"), "there is a GPU here")
+    def test_no_gpu(self):
+        self.refused(self.execute("run", self.model(), "--device", "cuda:0"), FAILURE, "cuda:0")
+
+    @unittest.skipIf(os.path.exists("/dev/nvidia0"), "there is a GPU here")
+    def test_auto_without_gpu(self):
+        self.accepted(self.execute("run", self.model()))
+
+    def test_memory_limit(self):
+        code, _, err = self.run_tiny("--memory-limit", "64")
+        self.assertIn(code, (BAD_INPUT, FAILURE))
+        self.assertIn("64", err)
+
+
+class Cache(CommandTest):
+    def files(self):
+        return [p for p in (self.folder / "cache").rglob("*") if p.is_file()]
+
+    def test_unwritable(self):
+        self.env["XDG_CACHE_HOME"] = self.file("not-a-folder", "x")
+        _, err = self.accepted(self.run_tiny("--policy", "all"))
+        self.assertEqual(err.lower().count("warning"), 1, err)
+        self.assertIn("not-a-folder", err)
+
+    def test_frozen(self):
+        self.refused(self.run_tiny("--frozen"), BAD_INPUT, "frozen")
+        self.accepted(self.run_tiny())
+        self.accepted(self.run_tiny("--frozen"))
+
+    def test_torn_and_foreign_lines_are_misses(self):
+        self.accepted(self.run_tiny())
+        self.assertTrue(self.files(), "nothing was cached")
+        for path in self.files():
+            content = path.read_bytes()
+            path.write_bytes(b'{"schema": "convsched.profile/99", "x": 1}\n\xff\xfe\n[]\n' +
+                             content[:len(content) - 7])
+        self.accepted(self.run_tiny())
+        self.accepted(self.run_tiny("--frozen"))
+
+
+class Interrupt(CommandTest):
+    def test_ctrl_c_while_profiling(self):
+        process = self.start("run", ROOT / "models/googlenet.json", "--device", "cpu")
+        time.sleep(2.0)
+        self.assertIsNone(process.poll(), "ended before it could be interrupted")
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, INTERRUPTED, err)
+        self.assertIsNone(harness.SANITIZER.search(err), err)
+        for path in pathlib.Path(self.env["XDG_CACHE_HOME"]).rglob("*"):
+            if path.is_file():
+                data = path.read_bytes()
+                self.assertTrue(not data or data.endswith(b"\n"), f"{path} ends in a torn line")
+        self.assertEqual(self.run_tiny()[0], OK)
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,122 @@
+"""What the command prints and writes when all goes well."""
+import json
+
+import harness
+from harness import ROOT, TINY_OUTPUT, CommandTest, elements, npy, read_npy
+
+
+class Run(CommandTest):
+    def record(self, *args):
+        path = self.folder / "record.json"
+        self.accepted(self.run_tiny("--json", path, *args))
+        return json.loads(path.read_text())
+
+    def test_table_on_stdout_and_quiet_stderr(self):
+        out, err = self.accepted(self.run_tiny("--quiet"))
+        self.assertIn("sequential", out)
+        self.assertEqual(err, "")
+
+    def test_record(self):
+        record = self.record("--policy", "streams", "--batch", "2")
+        self.assertEqual(record["schema"], "convsched.run/1")
+        self.assertEqual((record["model"], record["batch"], record["dtype"]), ("tiny", 2, "f32"))
+        for key in ("commit", "command", "seed", "graph_hash", "device", "bounds", "timings_s"):
+            self.assertIn(key, record)
+        self.assertTrue(record["verification"]["passed"])
+        policies = {p["name"]: p for p in record["policies"]}
+        self.assertEqual(set(policies), {"sequential", "streams"})
+        for policy in policies.values():
+            latency = policy["latency_us"]
+            self.assertGreaterEqual(len(latency["samples"]), 5)
+            self.assertLessEqual(latency["p10"], latency["median"])
+            self.assertLessEqual(latency["median"], latency["p90"])
+            self.assertTrue(policy["verification"]["passed"])
+            self.assertGreater(policy["arena_bytes"], 0)
+        self.assertEqual(policies["sequential"]["streams"], 1)
+        ratio = (policies["sequential"]["latency_us"]["median"] /
+                 policies["streams"]["latency_us"]["median"])
+        self.assertAlmostEqual(policies["streams"]["speedup_vs_sequential"], ratio, delta=0.02 * ratio)
+
+    def test_full_verification_checks_every_operation(self):
+        record = self.record("--verify", "full")
+        for policy in record["policies"]:
+            self.assertLessEqual(policy["verification"]["rel_l2"], 1e-5)
+        self.assertTrue(record["verification"]["passed"])
+
+    def test_half_precision_is_named(self):
+        out, err = self.accepted(self.run_tiny("--dtype", "f16"))
+        self.assertRegex(out + err, "(?i)stor")
+
+
+class Values(CommandTest):
+    """Values that are known beforehand."""
+
+    def test_relu_of_an_array(self):
+        def only_relu(g):
+            g["nodes"] = [{"name": "y", "op": "Relu", "inputs": ["x"]}]
+            g["outputs"] = ["y"]
+
+        values = [(i % 17 - 8) / 4 for i in range(3 * 8 * 8)]
+        source = self.file("x.npy", npy((1, 3, 8, 8), values))
+        self.accepted(self.run_tiny("--input", source, "--output", "y.npy", model=self.model(only_relu)))
+        shape, found = read_npy(self.folder / "y.npy")
+        self.assertEqual(shape, (1, 3, 8, 8))
+        self.assertEqual(list(found), [max(v, 0.0) for v in values])
+
+    def output(self, *args):
+        self.accepted(self.run_tiny("--output", "y.npy", *args))
+        shape, values = read_npy(self.folder / "y.npy")
+        self.assertEqual(shape, TINY_OUTPUT)
+        self.assertGreater(max(values), min(values))
+        return values
+
+    def test_seed(self):
+        first = self.output("--seed", "3")
+        self.assertEqual(first, self.output("--seed", "3"))
+        self.assertNotEqual(first, self.output("--seed", "4"))
+
+    def test_policies_agree(self):
+        self.assertEqual(self.output("--policy", "sequential"), self.output("--policy", "streams"))
+
+    def test_generated_weights(self):
+        without = self.output("--seed", "5")
+        self.accepted(self.execute("generate-weights", self.model(), "--seed", "5", "--output",
+                                   "w.safetensors"))
+        self.assertEqual(without, self.output("--seed", "5", "--weights", "w.safetensors"))
+
+    def test_dump(self):
+        self.accepted(self.run_tiny("--dump", "relu1"))
+        dumped = [p for p in self.folder.glob("*relu1*") if p.suffix == ".npy"]
+        self.assertEqual(len(dumped), 1)
+        shape, values = read_npy(dumped[0])
+        self.assertEqual(elements(shape), 4 * 8 * 8)
+        self.assertGreaterEqual(min(values), 0.0)
+
+
+class OtherCommands(CommandTest):
+    def test_inspect(self):
+        out, _ = self.accepted(self.execute("inspect", ROOT / "models/googlenet.json"))
+        self.assertIn("googlenet", out)
+
+    def test_plan_is_reproducible(self):
+        self.accepted(self.run_tiny("--policy", "streams"))
+        plans = []
+        for name in ("a.json", "b.json"):
+            self.accepted(self.execute("plan", self.model(), "--device", "cpu", "--policy", "streams",
+                                       "--frozen", "--json", name))
+            plans.append((self.folder / name).read_bytes())
+        self.assertEqual(plans[0], plans[1])
+        self.assertEqual(json.loads(plans[0])["schema"], "convsched.plan/1")
+
+    def test_profile_then_frozen_run(self):
+        self.accepted(self.execute("profile", self.model(), "--device", "cpu"))
+        self.accepted(self.run_tiny("--frozen"))
+
+    def test_cache(self):
+        self.accepted(self.run_tiny())
+        out, _ = self.accepted(self.execute("cache"))
+        self.assertIn(str(self.folder / "cache"), out)
+
+
+if __name__ == "__main__":
+    harness.main()
