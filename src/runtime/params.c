@@ -1,0 +1,113 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/params_store.h"
+#include "runtime/safetensors.h"
+#include "runtime/shape_text.h"
+
+static int by_name(const void *a, const void *b) {
+  return strcmp(((const cs_params_entry *)a)->name, ((const cs_params_entry *)b)->name);
+}
+
+static cs_status allocate_entry(const cs_param *param, cs_params_entry *entry) {
+  CS_RETURN_IF_ERROR(cs_strdup_to(param->name, &entry->name));
+  entry->shape = param->shape;
+  CS_RETURN_IF_ERROR(cs_shape_elements(&param->shape, &entry->count));
+  entry->data = cs_calloc((size_t)entry->count, sizeof *entry->data);
+  return entry->data ? CS_OK
+                     : cs_no_memory(param->name, (size_t)entry->count * sizeof *entry->data);
+}
+
+cs_status cs_params_allocate(const cs_graph *graph, cs_params **out) {
+  cs_status st = CS_OK;
+  cs_param *list = NULL;
+  cs_params *params = NULL;
+  int count = 0;
+  *out = NULL;
+  CS_TRY(st, cs_graph_params(graph, &list, &count), done);
+  params = cs_calloc(1, sizeof *params);
+  if (params) params->entries = cs_calloc((size_t)count, sizeof *params->entries);
+  if (!params || !params->entries) {
+    st = cs_no_memory("the parameter table", (size_t)count * sizeof(cs_params_entry));
+    goto done;
+  }
+  while (params->count < count) {
+    params->count++;
+    CS_TRY(st, allocate_entry(&list[params->count - 1], &params->entries[params->count - 1]), done);
+  }
+  qsort(params->entries, (size_t)count, sizeof *params->entries, by_name);
+  *out = params, params = NULL;
+done:
+  cs_params_destroy(params);
+  cs_params_free(list, count);
+  return st;
+}
+
+void cs_params_destroy(cs_params *params) {
+  if (!params) return;
+  for (int i = 0; params->entries && i < params->count; i++) {
+    free(params->entries[i].name);
+    free(params->entries[i].data);
+  }
+  free(params->entries);
+  free(params);
+}
+
+static int name_against_entry(const void *key, const void *element) {
+  return strcmp(key, ((const cs_params_entry *)element)->name);
+}
+
+const cs_params_entry *cs_params_find(const cs_params *params, const char *name) {
+  return bsearch(name, params->entries, (size_t)params->count, sizeof *params->entries,
+                 name_against_entry);
+}
+
+const float *cs_params_get(const cs_params *params, const char *name, int64_t *count) {
+  const cs_params_entry *entry = cs_params_find(params, name);
+  *count = entry ? entry->count : 0;
+  return entry ? entry->data : NULL;
+}
+
+static cs_status load_entry(const cs_safetensors *file, const char *path, cs_params_entry *entry) {
+  const cs_safetensor *tensor = cs_safetensors_find(file, entry->name);
+  if (!tensor) {
+    return cs_error(CS_CODE_BAD_INPUT, "%s: no tensor \"%s\" (the graph wants it with shape %s)",
+                    path, entry->name, cs_shape_to_text(&entry->shape).text);
+  }
+  if (!cs_shape_equal(&tensor->shape, &entry->shape)) {
+    return cs_error(CS_CODE_BAD_INPUT, "%s: tensor \"%s\": shape %s, the graph wants %s", path,
+                    entry->name, cs_shape_to_text(&tensor->shape).text,
+                    cs_shape_to_text(&entry->shape).text);
+  }
+  return cs_safetensors_read_f32(file, tensor, entry->data);
+}
+
+cs_status cs_params_load(const cs_graph *graph, const char *path, int *n_extra, cs_params **out) {
+  cs_status st = CS_OK;
+  cs_safetensors *file = NULL;
+  cs_params *params = NULL;
+  *out = NULL;
+  CS_TRY(st, cs_safetensors_open(path, &file), done);
+  CS_TRY(st, cs_params_allocate(graph, &params), done);
+  for (int i = 0; i < params->count; i++) {
+    CS_TRY(st, load_entry(file, path, &params->entries[i]), done);
+  }
+  if (n_extra) *n_extra = cs_safetensors_count(file) - params->count;
+  *out = params, params = NULL;
+done:
+  cs_params_destroy(params);
+  cs_safetensors_close(file);
+  return st;
+}
+
+cs_status cs_params_save(const cs_params *params, cs_dtype dtype, const char *path) {
+  cs_safetensors_item *items = cs_calloc((size_t)params->count, sizeof *items);
+  if (!items) return cs_no_memory("the tensor table", (size_t)params->count * sizeof *items);
+  for (int i = 0; i < params->count; i++) {
+    const cs_params_entry *entry = &params->entries[i];
+    items[i] = (cs_safetensors_item){entry->name, &entry->shape, entry->data};
+  }
+  cs_status st = cs_safetensors_write(path, dtype, items, params->count);
+  free(items);
+  return st;
+}
