@@ -179,6 +179,9 @@ typedef struct cs_session_options {
   const char *const
       *keep; /* names of values whose contents stay readable (dump); see cs_session_read */
   int n_keep;
+  /* Asked now and then while profiling; true stops with CANCELLED, keeping what was measured. */
+  bool (*cancelled)(void *user);
+  void *cancelled_user;
 } cs_session_options;
 CS_API void cs_session_options_init(cs_session_options *options);
 

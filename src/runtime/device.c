@@ -93,20 +93,19 @@ cs_status cs_device_profile(cs_device *device, const char *directory, cs_profile
   device->profile_directory = NULL;
   CS_RETURN_IF_ERROR(cs_strdup_to(wanted, &device->profile_directory));
   const cs_device_info *info = device->backend->vtable->info(device->backend);
-  CS_RETURN_IF_ERROR(
-      cs_profile_open(directory, info->identity, &device->logger, &device->profile));
+  CS_RETURN_IF_ERROR(cs_profile_open(directory, info->identity, &device->logger, &device->profile));
   *out = device->profile;
   return CS_OK;
 }
 
 cs_status cs_device_info_json(const cs_device *device, char **out) {
   const cs_device_info *info = device->backend->vtable->info(device->backend);
-  json_t *json = json_pack(
-      "{s:s, s:s, s:s, s:i, s:I, s:I, s:i, s:i, s:i}", "name", info->name, "backend", info->backend,
-      "identity", info->identity, "sm_count", info->units, "memory_bytes",
-      (json_int_t)info->memory_bytes, "cache_bytes", (json_int_t)info->cache_bytes,
-      "compute_capability", info->compute_capability, "clock_mhz", info->clock_mhz,
-      "default_streams", info->default_streams);
+  json_t *json =
+      json_pack("{s:s, s:s, s:s, s:i, s:I, s:I, s:i, s:i, s:i}", "name", info->name, "backend",
+                info->backend, "identity", info->identity, "sm_count", info->units, "memory_bytes",
+                (json_int_t)info->memory_bytes, "cache_bytes", (json_int_t)info->cache_bytes,
+                "compute_capability", info->compute_capability, "clock_mhz", info->clock_mhz,
+                "default_streams", info->default_streams);
   bool is_cuda = strcmp(info->backend, "cuda") == 0;
   if (json && info->driver[0]) json_object_set_new(json, "driver", json_string(info->driver));
   if (json && is_cuda) json_object_set_new(json, "cuda", json_string(info->runtime));

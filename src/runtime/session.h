@@ -28,8 +28,8 @@ typedef struct cs_timings {
 
 /* What planning produces, all pure data. */
 typedef struct cs_planned {
-  cs_graph *bound;  /* batch bound, before passes */
-  cs_graph *graph;  /* after passes */
+  cs_graph *bound; /* batch bound, before passes */
+  cs_graph *graph; /* after passes */
   cs_pass_report passes;
   uint64_t graph_hash; /* of `bound` */
   cs_program *program;
@@ -44,16 +44,17 @@ typedef struct cs_realised {
   cs_backend *backend;
   cs_exec **execs; /* distinct ones */
   int n_execs;
-  int *exec_of;      /* per plan task */
-  void *weights;     /* device */
+  int *exec_of;  /* per plan task */
+  void *weights; /* device */
   int64_t weights_bytes;
   int64_t *weight_offset; /* per plan task */
-  void *arena;       /* device */
+  void *arena;            /* device */
   int64_t arena_bytes;
   cs_launch *launches; /* per plan task; waits point into the plan */
   int n_launches;
   cs_schedule *schedule;
-  int kernels; /* of one run */
+  int kernels;   /* of one run */
+  bool borrowed; /* execs and weights belong to another one */
 } cs_realised;
 
 struct cs_session {
@@ -77,21 +78,22 @@ cs_status cs_realise(cs_backend *backend, const cs_program *program, const cs_pl
                      const cs_params *params, cs_realised *out) CS_MUST_USE;
 /* The same candidates and weights as `from` under another plan (same program) with its own arena;
  * `from` must outlive it. */
-cs_status cs_realise_again(const cs_realised *from, const cs_program *program, const cs_plan *from_plan,
-                           const cs_plan *plan, cs_realised *out) CS_MUST_USE;
+cs_status cs_realise_again(const cs_realised *from, const cs_program *program,
+                           const cs_plan *from_plan, const cs_plan *plan,
+                           cs_realised *out) CS_MUST_USE;
 /* Builds the schedule anew from realised->launches (tests change them to plant faults). */
 cs_status cs_realised_reschedule(cs_realised *realised, int n_streams) CS_MUST_USE;
 void cs_realised_free(cs_realised *realised);
 /* Device address of a program tensor under a plan. */
-void *cs_realised_tensor(const cs_realised *realised, const cs_program *program, const cs_plan *plan,
-                         int tensor);
+void *cs_realised_tensor(const cs_realised *realised, const cs_program *program,
+                         const cs_plan *plan, int tensor);
 
 /* ---- transfer.c ---- */
 /* f32 row-major host array to and from a tensor of the arena. */
-cs_status cs_tensor_write(const cs_realised *realised, const cs_program *program, const cs_plan *plan,
-                          int tensor, const float *data) CS_MUST_USE;
-cs_status cs_tensor_read(const cs_realised *realised, const cs_program *program, const cs_plan *plan,
-                         int tensor, float *data) CS_MUST_USE;
+cs_status cs_tensor_write(const cs_realised *realised, const cs_program *program,
+                          const cs_plan *plan, int tensor, const float *data) CS_MUST_USE;
+cs_status cs_tensor_read(const cs_realised *realised, const cs_program *program,
+                         const cs_plan *plan, int tensor, float *data) CS_MUST_USE;
 cs_status cs_session_upload_inputs(const cs_session *session, const cs_realised *realised,
                                    const cs_plan *plan) CS_MUST_USE;
 

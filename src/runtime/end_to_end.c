@@ -1,0 +1,170 @@
+/* The whole graph in double precision, and PyTorch's recorded error beside it. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/reference/reference.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "runtime/session.h"
+
+typedef struct double_run {
+  const cs_graph *graph;
+  const cs_params *params;
+  double **values; /* per graph value, row-major; NULL when not yet or no longer needed */
+  int *readers_left;
+} double_run;
+
+static cs_status new_value(double_run *run, int value, int64_t *count) {
+  CS_RETURN_IF_ERROR(cs_shape_elements(&run->graph->values[value].shape, count));
+  run->values[value] = cs_calloc((size_t)*count, sizeof(double));
+  return run->values[value] ? CS_OK : cs_no_memory("a value", (size_t)*count * sizeof(double));
+}
+
+/* Copies along the concat axis: outer × (inputs' own extents) × inner. */
+static cs_status concat_values(double_run *run, const cs_node *node) {
+  int64_t count, outer = 1, inner = 1, at = 0;
+  CS_RETURN_IF_ERROR(new_value(run, node->output, &count));
+  const cs_shape *shape = &run->graph->values[node->output].shape;
+  int axis = (int)node->attrs.axis.axis;
+  for (int d = 0; d < axis; d++) outer *= shape->dims[d];
+  for (int d = axis + 1; d < shape->rank; d++) inner *= shape->dims[d];
+  for (int i = 0; i < node->n_inputs; i++) {
+    int64_t length = run->graph->values[node->inputs[i]].shape.dims[axis] * inner;
+    for (int64_t o = 0; o < outer; o++) {
+      memcpy(run->values[node->output] + o * shape->dims[axis] * inner + at,
+             run->values[node->inputs[i]] + o * length, (size_t)length * sizeof(double));
+    }
+    at += length;
+  }
+  return CS_OK;
+}
+
+static cs_status compute_node(double_run *run, int index) {
+  const cs_node *node = &run->graph->nodes[index];
+  if (node->op == CS_OP_CONCAT) return concat_values(run, node);
+  int64_t count;
+  CS_RETURN_IF_ERROR(new_value(run, node->output, &count));
+  if (node->op == CS_OP_FLATTEN || node->op == CS_OP_IDENTITY || node->op == CS_OP_DROPOUT) {
+    memcpy(run->values[node->output], run->values[node->inputs[0]], (size_t)count * sizeof(double));
+    return CS_OK;
+  }
+  cs_op_desc desc;
+  CS_RETURN_IF_ERROR(
+      cs_graph_node_desc(run->graph, index, CS_PRECISION_F32, CS_LAYOUT_NCHW, &desc));
+  const double *inputs[CS_MAX_OP_INPUTS] = {NULL};
+  for (int i = 0; i < node->n_inputs; i++) inputs[i] = run->values[node->inputs[i]];
+  float *weight = NULL, *bias = NULL;
+  int64_t n_weight, n_bias;
+  CS_RETURN_IF_ERROR(
+      cs_params_of_node(run->params, run->graph, index, &weight, &n_weight, &bias, &n_bias));
+  cs_status st = cs_reference_run(&desc, inputs, weight, bias, run->values[node->output], NULL, 0);
+  free(weight);
+  free(bias);
+  return st;
+}
+
+static void count_readers(double_run *run) {
+  const cs_graph *graph = run->graph;
+  for (int n = 0; n < graph->n_nodes; n++) {
+    for (int i = 0; i < graph->nodes[n].n_inputs; i++) {
+      run->readers_left[graph->nodes[n].inputs[i]]++;
+    }
+  }
+  for (int o = 0; o < graph->n_outputs; o++) run->readers_left[graph->outputs[o]]++;
+}
+
+static cs_status run_double(double_run *run, const float *const *inputs) {
+  const cs_graph *graph = run->graph;
+  count_readers(run);
+  for (int i = 0; i < graph->n_inputs; i++) {
+    int64_t count;
+    CS_RETURN_IF_ERROR(new_value(run, graph->inputs[i], &count));
+    for (int64_t e = 0; e < count; e++) run->values[graph->inputs[i]][e] = inputs[i][e];
+  }
+  for (int n = 0; n < graph->n_nodes; n++) {
+    const cs_node *node = &graph->nodes[n];
+    CS_RETURN_IF_ERROR(cs_annotate(compute_node(run, n), "%s in float64: ", node->name));
+    for (int i = 0; i < node->n_inputs; i++) {
+      if (--run->readers_left[node->inputs[i]] > 0) continue;
+      free(run->values[node->inputs[i]]);
+      run->values[node->inputs[i]] = NULL;
+    }
+  }
+  return CS_OK;
+}
+
+cs_status cs_end_to_end_error(const cs_graph *passed, const cs_params *params,
+                              const float *const *inputs, const float *const *outputs,
+                              double *rel_l2) {
+  cs_status st = CS_OK;
+  double_run run = {.graph = passed, .params = params};
+  run.values = cs_calloc((size_t)passed->n_values, sizeof *run.values);
+  run.readers_left = cs_calloc((size_t)passed->n_values, sizeof *run.readers_left);
+  if (!run.values || !run.readers_left) {
+    st = cs_no_memory("values", (size_t)passed->n_values);
+    goto done;
+  }
+  CS_TRY(st, run_double(&run, inputs), done);
+  double error = 0, norm = 0;
+  for (int o = 0; o < passed->n_outputs; o++) {
+    int64_t count;
+    const double *wanted = run.values[passed->outputs[o]];
+    CS_TRY(st, cs_shape_elements(&passed->values[passed->outputs[o]].shape, &count), done);
+    for (int64_t e = 0; e < count; e++) {
+      error += (outputs[o][e] - wanted[e]) * (outputs[o][e] - wanted[e]);
+      norm += wanted[e] * wanted[e];
+    }
+  }
+  *rel_l2 = norm > 0 ? sqrt(error / norm) : sqrt(error);
+done:
+  for (int v = 0; run.values && v < passed->n_values; v++) free(run.values[v]);
+  free(run.values);
+  free(run.readers_left);
+  return st;
+}
+
+/* ---- PyTorch's own error, from models/errors.json (`convsched.errors/1`) ---- */
+
+#define ERROR_FACTOR 2.0
+#define MAX_ERRORS_BYTES ((size_t)16 << 20)
+
+cs_status cs_end_to_end_limit(const cs_graph *graph, cs_precision precision, int64_t batch,
+                              uint64_t seed, double *limit) {
+  *limit = NAN;
+  char *path = NULL, *text = NULL;
+  size_t length;
+  CS_RETURN_IF_ERROR(cs_path_beside(graph->source, "errors.json", &path));
+  cs_status st = cs_file_read(path, MAX_ERRORS_BYTES, &text, &length);
+  if (st != CS_OK) {
+    /* A graph with no record beside it has no limit. */
+    cs_status_free(st);
+    free(path);
+    return CS_OK;
+  }
+  st = CS_OK;
+  json_error_t problem;
+  json_t *root = json_loadb(text, length, 0, &problem);
+  if (!root) {
+    st = cs_error(CS_CODE_BAD_INPUT, "%s:%d:%d: %s", path, problem.line, problem.column,
+                  problem.text);
+  }
+  size_t i;
+  json_t *entry;
+  json_array_foreach(json_object_get(root, "entries"), i, entry) {
+    const char *model = json_string_value(json_object_get(entry, "model"));
+    const char *dtype = json_string_value(json_object_get(entry, "dtype"));
+    if (!model || !dtype || strcmp(model, graph->name) != 0 ||
+        strcmp(dtype, cs_precision_name(precision)) != 0 ||
+        json_integer_value(json_object_get(entry, "batch")) != batch ||
+        (uint64_t)json_integer_value(json_object_get(entry, "seed")) != seed) {
+      continue;
+    }
+    double recorded = ERROR_FACTOR * json_number_value(json_object_get(entry, "rel_l2"));
+    if (isnan(*limit) || recorded > *limit) *limit = recorded;
+  }
+  json_decref(root);
+  free(text);
+  free(path);
+  return st;
+}

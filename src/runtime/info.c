@@ -1,0 +1,92 @@
+/* What a session says of itself, as JSON. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/json.h"
+#include "runtime/session.h"
+
+static json_t *tasks_json(const cs_session *session) {
+  const cs_planned *planned = &session->planned;
+  json_t *tasks = json_array();
+  for (int p = 0; p < planned->plan->n_tasks; p++) {
+    const cs_plan_task *step = &planned->plan->tasks[p];
+    const cs_task *task = &planned->program->tasks[step->task];
+    json_t *entry = json_pack("{s:s, s:s, s:s, s:i, s:s, s:I, s:f, s:f}", "name", task->name, "op",
+                              cs_op_name(task->desc.op), "candidate", step->candidate.id, "stream",
+                              step->stream, "layout", cs_layout_name(task->desc.output.layout),
+                              "workspace_bytes", (json_int_t)step->workspace_bytes, "start_us",
+                              step->start_us, "end_us", step->end_us);
+    json_array_append_new(tasks, entry);
+  }
+  return tasks;
+}
+
+static json_t *passes_json(const cs_pass_report *passes) {
+  return json_pack("{s:i, s:i, s:i, s:i, s:i, s:i}", "identities_dropped",
+                   passes->identities_dropped, "batch_norms_folded", passes->batch_norms_folded,
+                   "activations_fused", passes->activations_fused, "residuals_fused",
+                   passes->residuals_fused, "concats_in_place", passes->concats_in_place,
+                   "concat_inputs_copied", passes->concat_inputs_copied);
+}
+
+static json_t *measured_json(const cs_measure_report *measured) {
+  return json_pack("{s:i, s:i, s:i, s:i, s:f}", "operations", measured->operations,
+                   "operations_cached", measured->operations_cached, "candidates",
+                   measured->candidates, "candidates_rejected", measured->candidates_rejected,
+                   "seconds", measured->seconds);
+}
+
+cs_status cs_session_info_json(const cs_session *session, char **out) {
+  const cs_planned *planned = &session->planned;
+  const cs_plan *plan = planned->plan;
+  char hash[17];
+  snprintf(hash, sizeof hash, "%016" PRIx64, planned->graph_hash);
+  int layout_counts[CS_LAYOUT_COUNT] = {0};
+  int copies = 0;
+  for (int t = 0; t < planned->program->n_tasks; t++) {
+    layout_counts[planned->program->tasks[t].desc.output.layout]++;
+    copies += planned->program->tasks[t].desc.op == CS_OP_COPY;
+  }
+  json_t *layouts = json_object();
+  for (int l = 0; l < CS_LAYOUT_COUNT; l++) {
+    if (layout_counts[l] == 0) continue;
+    json_object_set_new(layouts, cs_layout_name((cs_layout)l), json_integer(layout_counts[l]));
+  }
+  json_t *json =
+      json_pack("{s:s, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:f, s:f, s:s}", "policy", plan->policy,
+                "streams", plan->n_streams, "kernels", session->realised.kernels, "tasks_planned",
+                plan->n_tasks, "copies", copies, "arena_bytes", (json_int_t)plan->arena_bytes,
+                "workspace_bytes", (json_int_t)plan->workspace_peak, "weights_bytes",
+                (json_int_t)session->realised.weights_bytes, "prepare_s", session->timings.prepare,
+                "predicted_us", plan->predicted_us, "graph_hash", hash);
+  if (!json) {
+    json_decref(layouts);
+    return cs_no_memory("JSON", 0);
+  }
+  json_object_set_new(json, "layouts", layouts);
+  if (planned->choices) {
+    json_object_set_new(json, "bounds",
+                        json_pack("{s:f, s:f}", "roofline_us", planned->bounds.roofline_us,
+                                  "critical_path_us", planned->bounds.critical_path_us));
+  }
+  json_object_set_new(json, "timings_s",
+                      json_pack("{s:f, s:f, s:f, s:f}", "load", session->timings.load, "profile",
+                                session->timings.profile, "plan", session->timings.plan, "prepare",
+                                session->timings.prepare));
+  json_object_set_new(json, "passes", passes_json(&planned->passes));
+  json_object_set_new(json, "measured", measured_json(&planned->measured));
+  json_object_set_new(json, "tasks", tasks_json(session));
+  return cs_json_take_text(json, out);
+}
+
+cs_status cs_session_plan_json(const cs_session *session, char **out) {
+  return cs_plan_to_json(session->planned.plan, session->planned.program, out);
+}
+
+cs_status cs_graph_write_generated_weights(const cs_graph *graph, uint64_t seed, const char *path) {
+  cs_params *params = NULL;
+  CS_RETURN_IF_ERROR(cs_params_generate(graph, seed, &params));
+  cs_status st = cs_params_save(params, CS_DTYPE_F32, path);
+  cs_params_destroy(params);
+  return st;
+}

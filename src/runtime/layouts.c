@@ -1,0 +1,173 @@
+/* Choosing layouts: profile the graph in each uniform layout, let the dynamic program mix them, and
+ * keep whichever lowered program has the least measured time. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/planning.h"
+
+/* A copy that has not been measured yet: a launch, and its bytes at a modest share of the
+ * bandwidth. */
+#define COPY_LAUNCH_US 3.0
+#define COPY_BYTES_PER_US 1.0e6
+
+typedef struct cost_entry {
+  uint64_t key; /* hash of the dense signature */
+  double us;
+} cost_entry;
+
+typedef struct cost_table {
+  cost_entry *entries; /* sorted by key */
+  size_t n, capacity;
+} cost_table;
+
+static int compare_entries(const void *a, const void *b) {
+  uint64_t x = ((const cost_entry *)a)->key, y = ((const cost_entry *)b)->key;
+  return (x > y) - (x < y);
+}
+
+static double cost_of(void *user, const cs_op_desc *desc) {
+  const cost_table *table = user;
+  if (desc->op == CS_OP_COPY) return COPY_LAUNCH_US + cs_op_bytes(desc) / COPY_BYTES_PER_US;
+  char *signature = NULL;
+  cs_status st = cs_op_signature(desc, &signature);
+  if (st != CS_OK) {
+    cs_status_free(st);
+    return -1;
+  }
+  cost_entry wanted = {.key = cs_hash_string(CS_HASH_SEED, signature)};
+  free(signature);
+  const cost_entry *found =
+      bsearch(&wanted, table->entries, table->n, sizeof wanted, compare_entries);
+  return found ? found->us : -1;
+}
+
+static double program_cost(const cs_program *program, const cs_task_choices *choices) {
+  double sum = 0;
+  for (int t = 0; t < program->n_tasks; t++) sum += choices[t].choices[0].cold_us;
+  return sum;
+}
+
+/* Enters the measured time of each node (with the strides it really has) under its dense signature.
+ */
+static cs_status add_costs(const cs_program *program, cs_layout layout,
+                           const cs_task_choices *choices, cost_table *table) {
+  for (int t = 0; t < program->n_tasks; t++) {
+    if (program->tasks[t].node < 0) continue;
+    cs_op_desc desc;
+    char *signature = NULL;
+    CS_RETURN_IF_ERROR(cs_graph_node_desc(program->graph, program->tasks[t].node,
+                                          program->precision, layout, &desc));
+    CS_RETURN_IF_ERROR(cs_op_signature(&desc, &signature));
+    cs_status st = cs_grow(&table->entries, &table->capacity, table->n + 1, sizeof *table->entries);
+    if (st == CS_OK) {
+      table->entries[table->n++] =
+          (cost_entry){cs_hash_string(CS_HASH_SEED, signature), choices[t].choices[0].cold_us};
+    }
+    free(signature);
+    CS_RETURN_IF_ERROR(st);
+  }
+  return CS_OK;
+}
+
+typedef struct layout_search {
+  cs_session *session;
+  const cs_measure_options *measure;
+  cs_program *best;
+  double best_us;
+  cost_table costs;
+} layout_search;
+
+/* Lowers, measures, and keeps the program if it is the cheapest so far. A layout in which some node
+ * has no admissible candidate is passed over; `*failure` keeps why. */
+static cs_status try_layouts(layout_search *search, const cs_layout *layouts, bool uniform,
+                             cs_layout layout, cs_status *failure) {
+  cs_session *session = search->session;
+  cs_status st = CS_OK;
+  int n_tasks = 0;
+  cs_program *program = NULL;
+  cs_task_choices *choices = NULL;
+  cs_measure_report report = {0};
+  CS_TRY(st,
+         cs_program_lower(session->planned.graph, session->settings.options.precision, layouts,
+                          &program),
+         done);
+  n_tasks = program->n_tasks;
+  double started = cs_now_seconds();
+  CS_TRY(st,
+         cs_profile_program(session->device->profile, session->device->backend, program,
+                            search->measure, &session->device->logger, &report),
+         done);
+  session->timings.profile += cs_now_seconds() - started;
+  session->planned.measured.operations += report.operations;
+  session->planned.measured.operations_cached += report.operations_cached;
+  session->planned.measured.candidates += report.candidates;
+  session->planned.measured.candidates_rejected += report.candidates_rejected;
+  session->planned.measured.seconds += report.seconds;
+  cs_status missing = cs_choices_of_program(session->device->profile, program, &session->settings,
+                                            search->measure->threads, &choices);
+  if (missing != CS_OK) {
+    if (*failure == CS_OK) {
+      *failure = missing;
+    } else {
+      cs_status_free(missing);
+    }
+    goto done;
+  }
+  if (uniform) CS_TRY(st, add_costs(program, layout, choices, &search->costs), done);
+  double us = program_cost(program, choices);
+  cs_log(&session->device->logger, CS_LOG_DEBUG, "layout %s: %.1f us in %d tasks",
+         uniform ? cs_layout_name(layout) : "mixed", us, program->n_tasks);
+  if (!search->best || us < search->best_us) {
+    cs_program_destroy(search->best);
+    search->best = program;
+    search->best_us = us;
+    program = NULL;
+  }
+done:
+  cs_choices_free(choices, n_tasks);
+  cs_program_destroy(program);
+  return st;
+}
+
+cs_status cs_choose_program(cs_session *session, const cs_measure_options *measure,
+                            cs_program **out) {
+  const cs_graph *graph = session->planned.graph;
+  cs_backend *backend = session->device->backend;
+  cs_precision precision = session->settings.options.precision;
+  cs_layout available[CS_MAX_DEVICE_LAYOUTS];
+  int n_available = backend->vtable->layouts(backend, precision, available);
+  layout_search search = {.session = session, .measure = measure};
+  cs_status st = CS_OK, failure = CS_OK;
+  cs_layout *layouts = cs_calloc((size_t)graph->n_values, sizeof *layouts);
+  if (!layouts) return cs_no_memory("layouts", (size_t)graph->n_values * sizeof *layouts);
+  for (int a = 0; a < n_available; a++) {
+    for (int v = 0; v < graph->n_values; v++) {
+      layouts[v] = cs_graph_layout_allowed(graph, v, available[a]) ? available[a] : CS_LAYOUT_NCHW;
+    }
+    CS_TRY(st, try_layouts(&search, layouts, true, available[a], &failure), done);
+  }
+  if (!search.best) {
+    st = failure;
+    failure = CS_OK;
+    goto done;
+  }
+  if (n_available > 1) {
+    double predicted;
+    qsort(search.costs.entries, search.costs.n, sizeof *search.costs.entries, compare_entries);
+    CS_TRY(st,
+           cs_layout_assign(graph, precision, available, n_available, cost_of, &search.costs,
+                            layouts, &predicted),
+           done);
+    cs_log(&session->device->logger, CS_LOG_DEBUG, "layouts: dynamic program expects %.1f us",
+           predicted);
+    CS_TRY(st, try_layouts(&search, layouts, false, CS_LAYOUT_NCHW, &failure), done);
+  }
+  *out = search.best;
+  search.best = NULL;
+done:
+  cs_status_free(failure);
+  cs_program_destroy(search.best);
+  free(search.costs.entries);
+  free(layouts);
+  return st;
+}

@@ -1,0 +1,138 @@
+#include "runtime/planning.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+
+#define MAX_PLAN_BYTES ((size_t)256 << 20)
+
+void cs_planned_free(cs_planned *planned) {
+  if (planned->program) cs_choices_free(planned->choices, planned->program->n_tasks);
+  cs_plan_destroy(planned->plan);
+  cs_program_destroy(planned->program);
+  cs_graph_destroy(planned->graph);
+  cs_graph_destroy(planned->bound);
+  memset(planned, 0, sizeof *planned);
+}
+
+static int streams_of(const cs_session *session, const cs_device_info *info) {
+  if (strcmp(session->settings.policy, cs_policy_sequential.name) == 0) return 1;
+  int wanted = session->settings.options.max_streams;
+  if (wanted <= 0) wanted = info->default_streams;
+  return wanted < info->max_streams ? wanted : info->max_streams;
+}
+
+/* The program and plan of a plan file. */
+static cs_status load_plan(cs_session *session, const cs_device_info *info) {
+  cs_planned *planned = &session->planned;
+  const char *path = session->settings.plan_path;
+  char *text = NULL;
+  size_t length;
+  CS_RETURN_IF_ERROR(cs_file_read(path, MAX_PLAN_BYTES, &text, &length));
+  cs_status st = cs_plan_from_json(text, length, path, planned->graph, &planned->plan);
+  free(text);
+  if (st == CS_OK) {
+    st = cs_annotate(cs_plan_check_identity(planned->plan, planned->graph_hash,
+                                            session->settings.options.precision, info->identity),
+                     "%s: ", path);
+  }
+  if (st == CS_OK) {
+    st = cs_program_lower(planned->graph, session->settings.options.precision,
+                          planned->plan->layouts, &planned->program);
+  }
+  if (st == CS_OK) {
+    st = cs_annotate(
+        cs_plan_check(planned->plan, planned->program, session->settings.options.workspace_limit,
+                      session->settings.options.memory_limit),
+        "%s: ", path);
+  }
+  return st;
+}
+
+static cs_status make_plan(cs_session *session, const cs_policy *policy, const cs_device_info *info,
+                           const cs_measure_options *measure) {
+  cs_planned *planned = &session->planned;
+  const cs_session_options *options = &session->settings.options;
+  CS_RETURN_IF_ERROR(cs_choose_program(session, measure, &planned->program));
+  CS_RETURN_IF_ERROR(cs_choices_of_program(session->device->profile, planned->program,
+                                           &session->settings, measure->threads,
+                                           &planned->choices));
+  cs_policy_input input = {.program = planned->program,
+                           .choices = planned->choices,
+                           .max_streams = streams_of(session, info),
+                           .workspace_limit = options->workspace_limit,
+                           .memory_limit = options->memory_limit,
+                           .seed = options->seed,
+                           .device_identity = info->identity,
+                           .graph_hash = planned->graph_hash};
+  return cs_plan_make(policy, &input, &planned->plan);
+}
+
+/* Bounds need choices; a loaded plan has them only if the profile does. */
+static cs_status compute_bounds(cs_session *session, const cs_measure_options *measure) {
+  cs_planned *planned = &session->planned;
+  double flops, bandwidth;
+  CS_RETURN_IF_ERROR(cs_profile_peaks(session->device->profile, session->device->backend,
+                                      session->settings.options.precision, measure, &flops,
+                                      &bandwidth));
+  return cs_bounds_of(planned->program, planned->choices, flops, bandwidth, &planned->bounds);
+}
+
+/* Values to be kept become outputs of the bound graph, behind its own. */
+static cs_status add_kept_outputs(const cs_settings *settings, cs_graph *graph) {
+  for (int k = 0; k < settings->options.n_keep; k++) {
+    int value = cs_graph_find_value(graph, settings->keep[k]);
+    if (value < 0) {
+      return cs_error(CS_CODE_NOT_FOUND, "graph %s has no value \"%s\" to keep", graph->name,
+                      settings->keep[k]);
+    }
+    if (graph->values[value].producer < 0 || cs_graph_is_output(graph, value)) continue;
+    int *outputs = realloc(graph->outputs, ((size_t)graph->n_outputs + 1) * sizeof *outputs);
+    if (!outputs) return cs_no_memory("outputs", (size_t)graph->n_outputs * sizeof *outputs);
+    graph->outputs = outputs;
+    graph->outputs[graph->n_outputs++] = value;
+  }
+  return CS_OK;
+}
+
+cs_status cs_planning_run(cs_session *session) {
+  const cs_session_options *options = &session->settings.options;
+  cs_planned *planned = &session->planned;
+  const cs_device_info *info = session->device->backend->vtable->info(session->device->backend);
+  const cs_policy *policy = cs_policy_find(session->settings.policy);
+  if (!policy) {
+    cs_strbuf names = {0};
+    int count;
+    const cs_policy *const *all = cs_policy_all(&count);
+    for (int i = 0; i < count; i++) {
+      cs_strbuf_printf(&names, "%s%s", i == 0 ? "" : i == count - 1 ? " or " : ", ", all[i]->name);
+    }
+    cs_status st = cs_error(CS_CODE_USAGE, "unknown policy \"%s\": wanted %s",
+                            session->settings.policy, names.data ? names.data : "");
+    cs_strbuf_free(&names);
+    return st;
+  }
+  double started = cs_now_seconds();
+  CS_RETURN_IF_ERROR(cs_graph_bind(session->source, options->batch, &planned->bound));
+  CS_RETURN_IF_ERROR(add_kept_outputs(&session->settings, planned->bound));
+  planned->graph_hash = cs_graph_hash(planned->bound);
+  CS_RETURN_IF_ERROR(
+      cs_graph_apply_passes(planned->bound, CS_PASSES_ALL, &planned->passes, &planned->graph));
+  cs_profile *profile;
+  CS_RETURN_IF_ERROR(cs_device_profile(session->device, session->settings.cache_dir, &profile));
+  cs_measure_options measure = {
+      .workspace_limit = options->workspace_limit,
+      .deterministic = options->deterministic,
+      .frozen = options->frozen,
+      .refresh = options->refresh,
+      .threads = cs_threads_per_stream(info, streams_of(session, info)),
+      .cancelled = options->cancelled,
+      .user = options->cancelled_user,
+  };
+  CS_RETURN_IF_ERROR(session->settings.plan_path ? load_plan(session, info)
+                                                 : make_plan(session, policy, info, &measure));
+  if (planned->choices) CS_RETURN_IF_ERROR(compute_bounds(session, &measure));
+  session->timings.plan = cs_now_seconds() - started - session->timings.profile;
+  return CS_OK;
+}

@@ -1,0 +1,21 @@
+/* Planning: from a graph to a plan. Steps of their own so that each can be read alone. */
+#ifndef CONVSCHED_RUNTIME_PLANNING_H_
+#define CONVSCHED_RUNTIME_PLANNING_H_
+
+#include "runtime/session.h"
+
+/* What a policy may choose from: measured, admissible, not banned; one if the task's node is
+ * pinned. NOT_FOUND when nothing is left. */
+cs_status cs_choices_of_program(const cs_profile *profile, const cs_program *program,
+                                const cs_settings *settings, int threads,
+                                cs_task_choices **out) CS_MUST_USE;
+void cs_choices_free(cs_task_choices *choices, int n_tasks);
+
+/* The cheapest layout assignment by measured times, lowered. Measures what it needs. */
+cs_status cs_choose_program(cs_session *session, const cs_measure_options *measure,
+                            cs_program **out) CS_MUST_USE;
+
+/* Threads of one stream on this device (0 where that has no meaning). */
+int cs_threads_per_stream(const cs_device_info *info, int n_streams);
+
+#endif

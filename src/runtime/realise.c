@@ -1,0 +1,238 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/session.h"
+
+/* ---- Prepared candidates: one for each distinct (operation, candidate) ---- */
+
+typedef struct prepare_job {
+  const cs_op_desc *desc;
+  const cs_candidate *candidate;
+  const char *task_name;
+  uint64_t key;
+} prepare_job;
+
+typedef struct prepare_work {
+  cs_backend *backend;
+  prepare_job *jobs;
+  cs_exec **execs;
+} prepare_work;
+
+static cs_status prepare_one(void *user, int64_t index, int worker) {
+  (void)worker;
+  prepare_work *work = user;
+  prepare_job *job = &work->jobs[index];
+  return cs_annotate(
+      work->backend->vtable->prepare(work->backend, job->desc, job->candidate, &work->execs[index]),
+      "%s, candidate %s: ", job->task_name, job->candidate->id);
+}
+
+static cs_status job_key(const cs_op_desc *desc, const cs_candidate *candidate, uint64_t *key) {
+  char *signature = NULL;
+  CS_RETURN_IF_ERROR(cs_op_signature(desc, &signature));
+  *key = cs_hash_string(cs_hash_string(CS_HASH_SEED, signature), candidate->id);
+  free(signature);
+  return CS_OK;
+}
+
+static cs_status prepare_all(const cs_program *program, const cs_plan *plan, cs_realised *out) {
+  cs_status st = CS_OK;
+  prepare_work work = {.backend = out->backend};
+  work.jobs = cs_calloc((size_t)plan->n_tasks, sizeof *work.jobs);
+  out->exec_of = cs_calloc((size_t)plan->n_tasks, sizeof *out->exec_of);
+  out->execs = cs_calloc((size_t)plan->n_tasks, sizeof(cs_exec *));
+  if (!work.jobs || !out->exec_of || !out->execs) {
+    st = cs_no_memory("prepared candidates", (size_t)plan->n_tasks);
+    goto done;
+  }
+  for (int p = 0; p < plan->n_tasks; p++) {
+    const cs_task *task = &program->tasks[plan->tasks[p].task];
+    prepare_job job = {&task->desc, &plan->tasks[p].candidate, task->name, 0};
+    CS_TRY(st, job_key(job.desc, job.candidate, &job.key), done);
+    int e = 0;
+    while (e < out->n_execs && work.jobs[e].key != job.key) e++;
+    if (e == out->n_execs) work.jobs[out->n_execs++] = job;
+    out->exec_of[p] = e;
+  }
+  work.execs = out->execs;
+  st = cs_parallel_for(out->n_execs, 0, prepare_one, &work);
+done:
+  free(work.jobs);
+  return st;
+}
+
+/* ---- Weights: packed on the host, uploaded at once ---- */
+
+typedef struct pack_work {
+  const cs_program *program;
+  const cs_plan *plan;
+  const cs_params *params;
+  const cs_realised *realised;
+  char *host;
+} pack_work;
+
+static cs_status pack_one(void *user, int64_t index, int worker) {
+  (void)worker;
+  pack_work *work = user;
+  const cs_realised *realised = work->realised;
+  const cs_exec *exec = realised->execs[realised->exec_of[index]];
+  const cs_task *task = &work->program->tasks[work->plan->tasks[index].task];
+  const cs_backend_vtable *vtable = realised->backend->vtable;
+  if (vtable->exec_weight_bytes(exec) == 0) return CS_OK;
+  float *weight = NULL, *bias = NULL;
+  int64_t n_weight, n_bias;
+  CS_RETURN_IF_ERROR(cs_params_of_node(work->params, work->program->graph, task->node, &weight,
+                                       &n_weight, &bias, &n_bias));
+  cs_status st = CS_OK;
+  if (n_weight != cs_op_weight_elements(&task->desc) ||
+      n_bias != cs_op_bias_elements(&task->desc)) {
+    st = cs_error(CS_CODE_INTERNAL, "%s: %lld weights and %lld biases, wanted %lld and %lld",
+                  task->name, (long long)n_weight, (long long)n_bias,
+                  (long long)cs_op_weight_elements(&task->desc),
+                  (long long)cs_op_bias_elements(&task->desc));
+  } else {
+    st = vtable->pack_weights(exec, weight, bias, work->host + realised->weight_offset[index]);
+  }
+  free(weight);
+  free(bias);
+  return cs_annotate(st, "%s: ", task->name);
+}
+
+static cs_status upload_weights(const cs_program *program, const cs_plan *plan,
+                                const cs_params *params, cs_realised *out) {
+  const cs_backend_vtable *vtable = out->backend->vtable;
+  out->weight_offset = cs_calloc((size_t)plan->n_tasks, sizeof *out->weight_offset);
+  if (!out->weight_offset) return cs_no_memory("weight offsets", (size_t)plan->n_tasks);
+  for (int p = 0; p < plan->n_tasks; p++) {
+    out->weight_offset[p] = out->weights_bytes;
+    out->weights_bytes += cs_round_up(vtable->exec_weight_bytes(out->execs[out->exec_of[p]]), 256);
+  }
+  if (out->weights_bytes == 0) return CS_OK;
+  CS_RETURN_IF_ERROR(
+      cs_annotate(vtable->allocate(out->backend, out->weights_bytes, &out->weights), "weights: "));
+  pack_work work = {program, plan, params, out, cs_calloc(1, (size_t)out->weights_bytes)};
+  if (!work.host) return cs_no_memory("packed weights", (size_t)out->weights_bytes);
+  cs_status st = cs_parallel_for(plan->n_tasks, 0, pack_one, &work);
+  if (st == CS_OK) st = vtable->upload(out->backend, out->weights, work.host, out->weights_bytes);
+  free(work.host);
+  return st;
+}
+
+/* ---- Arena, launches, schedule ---- */
+
+void *cs_realised_tensor(const cs_realised *realised, const cs_program *program,
+                         const cs_plan *plan, int tensor) {
+  const cs_tensor *t = &program->tensors[tensor];
+  return (char *)realised->arena + plan->buffer_offsets[t->buffer] + t->offset;
+}
+
+static cs_status count_kernels(cs_realised *realised) {
+  const cs_backend_vtable *vtable = realised->backend->vtable;
+  realised->kernels = realised->n_launches;
+  if (!vtable->schedule_kernels) return CS_OK;
+  return vtable->schedule_kernels(realised->schedule, NULL, 0, &realised->kernels);
+}
+
+cs_status cs_realised_reschedule(cs_realised *realised, int n_streams) {
+  const cs_backend_vtable *vtable = realised->backend->vtable;
+  if (realised->schedule) vtable->schedule_destroy(realised->schedule);
+  realised->schedule = NULL;
+  CS_RETURN_IF_ERROR(vtable->schedule_create(realised->backend, realised->launches,
+                                             realised->n_launches, n_streams, true,
+                                             &realised->schedule));
+  return count_kernels(realised);
+}
+
+static cs_status build_schedule(const cs_program *program, const cs_plan *plan, cs_realised *out) {
+  const cs_backend_vtable *vtable = out->backend->vtable;
+  out->arena_bytes = plan->arena_bytes;
+  CS_RETURN_IF_ERROR(
+      cs_annotate(vtable->allocate(out->backend, plan->arena_bytes, &out->arena), "arena: "));
+  CS_RETURN_IF_ERROR(vtable->fill(out->backend, out->arena, 0, plan->arena_bytes));
+  out->launches = cs_calloc((size_t)plan->n_tasks, sizeof *out->launches);
+  if (!out->launches) return cs_no_memory("launches", (size_t)plan->n_tasks);
+  out->n_launches = plan->n_tasks;
+  for (int p = 0; p < plan->n_tasks; p++) {
+    const cs_plan_task *planned = &plan->tasks[p];
+    const cs_task *task = &program->tasks[planned->task];
+    cs_launch *launch = &out->launches[p];
+    *launch = (cs_launch){
+        .exec = out->execs[out->exec_of[p]],
+        .name = task->name,
+        .output = cs_realised_tensor(out, program, plan, task->output),
+        .weights = out->weights ? (char *)out->weights + out->weight_offset[p] : NULL,
+        .workspace =
+            planned->workspace_bytes ? (char *)out->arena + planned->workspace_offset : NULL,
+        .stream = planned->stream,
+        .n_waits = planned->n_waits,
+        .waits = planned->waits};
+    for (int i = 0; i < task->desc.n_inputs; i++) {
+      launch->inputs[i] = cs_realised_tensor(out, program, plan, task->inputs[i]);
+    }
+    if (vtable->exec_workspace(launch->exec) > planned->workspace_bytes) {
+      return cs_error(CS_CODE_INTERNAL,
+                      "%s: candidate %s wants %lld bytes of workspace, planned %lld", task->name,
+                      planned->candidate.id, (long long)vtable->exec_workspace(launch->exec),
+                      (long long)planned->workspace_bytes);
+    }
+  }
+  return cs_realised_reschedule(out, plan->n_streams);
+}
+
+cs_status cs_realise(cs_backend *backend, const cs_program *program, const cs_plan *plan,
+                     const cs_params *params, cs_realised *out) {
+  memset(out, 0, sizeof *out);
+  out->backend = backend;
+  cs_status st = prepare_all(program, plan, out);
+  if (st == CS_OK) st = upload_weights(program, plan, params, out);
+  if (st == CS_OK) st = build_schedule(program, plan, out);
+  if (st != CS_OK) cs_realised_free(out);
+  return st;
+}
+
+cs_status cs_realise_again(const cs_realised *from, const cs_program *program,
+                           const cs_plan *from_plan, const cs_plan *plan, cs_realised *out) {
+  memset(out, 0, sizeof *out);
+  out->backend = from->backend;
+  out->borrowed = true;
+  out->execs = from->execs;
+  out->n_execs = from->n_execs;
+  out->weights = from->weights;
+  out->weights_bytes = from->weights_bytes;
+  cs_status st = CS_OK;
+  int *position_of = cs_calloc((size_t)plan->n_tasks, sizeof *position_of);
+  out->exec_of = cs_calloc((size_t)plan->n_tasks, sizeof *out->exec_of);
+  out->weight_offset = cs_calloc((size_t)plan->n_tasks, sizeof *out->weight_offset);
+  if (!position_of || !out->exec_of || !out->weight_offset) {
+    st = cs_no_memory("a second schedule", (size_t)plan->n_tasks);
+    goto done;
+  }
+  for (int p = 0; p < from_plan->n_tasks; p++) position_of[from_plan->tasks[p].task] = p;
+  for (int p = 0; p < plan->n_tasks; p++) {
+    out->exec_of[p] = from->exec_of[position_of[plan->tasks[p].task]];
+    out->weight_offset[p] = from->weight_offset[position_of[plan->tasks[p].task]];
+  }
+  st = build_schedule(program, plan, out);
+done:
+  free(position_of);
+  if (st != CS_OK) cs_realised_free(out);
+  return st;
+}
+
+void cs_realised_free(cs_realised *realised) {
+  if (!realised->backend) return;
+  const cs_backend_vtable *vtable = realised->backend->vtable;
+  if (realised->schedule) vtable->schedule_destroy(realised->schedule);
+  if (!realised->borrowed) {
+    for (int e = 0; e < realised->n_execs; e++) {
+      if (realised->execs[e]) vtable->exec_destroy(realised->execs[e]);
+    }
+    free(realised->execs);
+    if (realised->weights) vtable->release(realised->backend, realised->weights);
+  }
+  if (realised->arena) vtable->release(realised->backend, realised->arena);
+  free(realised->exec_of);
+  free(realised->weight_offset);
+  free(realised->launches);
+  memset(realised, 0, sizeof *realised);
+}

@@ -1,0 +1,163 @@
+#include "runtime/session.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/planning.h"
+
+/* ---- Parameters and inputs ---- */
+
+static cs_status load_params(cs_session *session) {
+  double started = cs_now_seconds();
+  session->shared = cs_calloc(1, sizeof *session->shared);
+  if (!session->shared) return cs_no_memory("parameters", sizeof *session->shared);
+  session->shared->references = 1;
+  const char *path = session->settings.weights_path;
+  if (!path) path = session->source->weights_path;
+  int n_extra = 0;
+  cs_status st = path ? cs_params_load(session->source, path, &n_extra, &session->shared->params)
+                      : cs_params_generate(session->source, session->settings.options.seed,
+                                           &session->shared->params);
+  if (n_extra > 0) {
+    cs_log(&session->device->logger, CS_LOG_INFO, "%s: %d tensors that the graph does not use",
+           path, n_extra);
+  }
+  session->timings.load = cs_now_seconds() - started;
+  return st;
+}
+
+static void release_params(cs_shared_params *shared) {
+  if (!shared || --shared->references > 0) return;
+  cs_params_destroy(shared->params);
+  free(shared);
+}
+
+static void free_inputs(cs_session *session) {
+  if (!session->inputs) return;
+  for (int i = 0; i < session->source->n_inputs; i++) free(session->inputs[i]);
+  free(session->inputs);
+  session->inputs = NULL;
+}
+
+/* Standard normal, from the seed and the input's name. */
+static cs_status generate_inputs(cs_session *session) {
+  const cs_graph *graph = session->planned.bound;
+  session->inputs = cs_calloc((size_t)graph->n_inputs, sizeof *session->inputs);
+  if (!session->inputs) return cs_no_memory("inputs", (size_t)graph->n_inputs);
+  for (int i = 0; i < graph->n_inputs; i++) {
+    const cs_value *value = &graph->values[graph->inputs[i]];
+    int64_t count;
+    CS_RETURN_IF_ERROR(cs_shape_elements(&value->shape, &count));
+    session->inputs[i] = cs_calloc((size_t)count, sizeof(float));
+    if (!session->inputs[i]) return cs_no_memory("an input", (size_t)count * sizeof(float));
+    cs_rng rng;
+    uint64_t stream = cs_hash_string(cs_hash_string(CS_HASH_SEED, "input"), value->name);
+    cs_rng_init(&rng, session->settings.options.seed, stream);
+    cs_rng_fill_normal(&rng, session->inputs[i], count, 0, 1);
+  }
+  return CS_OK;
+}
+
+/* ---- Create, fork, destroy ---- */
+
+/* `keep` names: plans do not let other buffers overwrite these. Kept values become graph outputs.
+ */
+static cs_status plan_and_realise(cs_session *session) {
+  CS_RETURN_IF_ERROR(cs_planning_run(session));
+  double started = cs_now_seconds();
+  CS_RETURN_IF_ERROR(cs_realise(session->device->backend, session->planned.program,
+                                session->planned.plan, session->shared->params,
+                                &session->realised));
+  session->timings.prepare = cs_now_seconds() - started;
+  if (!session->inputs) CS_RETURN_IF_ERROR(generate_inputs(session));
+  return cs_session_upload_inputs(session, &session->realised, session->planned.plan);
+}
+
+static cs_status create_session(cs_device *device, const cs_graph *graph,
+                                const cs_session_options *options, cs_shared_params *shared,
+                                float *const *inputs, cs_session **out);
+
+cs_status cs_session_create(cs_device *device, const cs_graph *graph,
+                            const cs_session_options *options, cs_session **out) {
+  return create_session(device, graph, options, NULL, NULL, out);
+}
+
+cs_status cs_session_fork(const cs_session *session, const char *policy, cs_session **out) {
+  cs_session_options options = session->settings.options;
+  options.policy = policy;
+  options.plan_path = NULL;
+  options.refresh = false;
+  return create_session(session->device, session->source, &options, session->shared,
+                        session->inputs, out);
+}
+
+static cs_status copy_inputs(cs_session *session, float *const *inputs) {
+  const cs_graph *graph = session->planned.bound;
+  session->inputs = cs_calloc((size_t)graph->n_inputs, sizeof *session->inputs);
+  if (!session->inputs) return cs_no_memory("inputs", (size_t)graph->n_inputs);
+  for (int i = 0; i < graph->n_inputs; i++) {
+    int64_t count;
+    CS_RETURN_IF_ERROR(cs_shape_elements(&graph->values[graph->inputs[i]].shape, &count));
+    session->inputs[i] = cs_calloc((size_t)count, sizeof(float));
+    if (!session->inputs[i]) return cs_no_memory("an input", (size_t)count * sizeof(float));
+    memcpy(session->inputs[i], inputs[i], (size_t)count * sizeof(float));
+  }
+  return CS_OK;
+}
+
+static cs_status create_session(cs_device *device, const cs_graph *graph,
+                                const cs_session_options *options, cs_shared_params *shared,
+                                float *const *inputs, cs_session **out) {
+  *out = NULL;
+  cs_status st = CS_OK;
+  cs_session *session = cs_calloc(1, sizeof *session);
+  if (!session) return cs_no_memory("a session", sizeof *session);
+  session->device = device;
+  session->source = graph;
+  CS_TRY(st, cs_settings_copy(options, &session->settings), done);
+  if (shared) {
+    session->shared = shared;
+    shared->references++;
+  } else {
+    CS_TRY(st, load_params(session), done);
+  }
+  CS_TRY(st, plan_and_realise(session), done);
+  if (inputs) {
+    free_inputs(session);
+    CS_TRY(st, copy_inputs(session, inputs), done);
+    CS_TRY(st, cs_session_upload_inputs(session, &session->realised, session->planned.plan), done);
+  }
+  *out = session;
+  session = NULL;
+done:
+  cs_session_destroy(session);
+  return st;
+}
+
+void cs_session_destroy(cs_session *session) {
+  if (!session) return;
+  cs_realised_free(&session->realised);
+  cs_planned_free(&session->planned);
+  free_inputs(session);
+  release_params(session->shared);
+  cs_settings_free(&session->settings);
+  free(session);
+}
+
+cs_status cs_session_set_batch(cs_session *session, int64_t batch) {
+  if (batch < 1) {
+    return cs_error(CS_CODE_BAD_INPUT, "batch %lld: wanted at least 1", (long long)batch);
+  }
+  cs_session *fresh = NULL;
+  cs_session_options options = session->settings.options;
+  options.batch = batch;
+  options.plan_path = NULL;
+  options.refresh = false;
+  CS_RETURN_IF_ERROR(
+      create_session(session->device, session->source, &options, session->shared, NULL, &fresh));
+  cs_session old = *session;
+  *session = *fresh;
+  *fresh = old;
+  cs_session_destroy(fresh);
+  return CS_OK;
+}
