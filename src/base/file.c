@@ -59,8 +59,19 @@ static cs_status write_all(int fd, const char *path, const void *data, size_t le
   return CS_OK;
 }
 
+/* A device or a pipe cannot be replaced by a rename, only written. */
+static cs_status write_in_place(const char *path, const void *data, size_t length) {
+  int fd = open(path, O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return cs_io_error(path, "open", errno);
+  cs_status st = write_all(fd, path, data, length);
+  if (close(fd) != 0 && st == CS_OK) st = cs_io_error(path, "close", errno);
+  return st;
+}
+
 cs_status cs_file_replace(const char *path, const void *data, size_t length) {
   cs_status st = CS_OK;
+  struct stat info;
+  if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) return write_in_place(path, data, length);
   cs_strbuf name = {0};
   char *temporary = NULL;
   cs_strbuf_printf(&name, "%s.tmp.%ld", path, (long)getpid());

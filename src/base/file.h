@@ -7,7 +7,8 @@
 
 /* Reads a file of at most `limit` bytes; a NUL is appended behind *length. BAD_INPUT if larger. */
 cs_status cs_file_read(const char *path, size_t limit, char **out, size_t *length) CS_MUST_USE;
-/* Writes path.tmp.PID, fsyncs, renames. A full disk leaves the old file as it was. */
+/* Writes path.tmp.PID, fsyncs, renames. A full disk leaves the old file as it was. A device or pipe
+ * is written in place. */
 cs_status cs_file_replace(const char *path, const void *data, size_t length) CS_MUST_USE;
 /* Appends in one write under an exclusive lock of `path`.lock; creates the file. */
 cs_status cs_file_append_locked(const char *path, const void *data, size_t length) CS_MUST_USE;
