@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "graph/op_family.h"
 #include "runtime/npy.h"
 #include "runtime/params.h"
-#include "runtime/shape_text.h"
 
 #define NPY_HEADER_LIMIT 65536
 
@@ -37,29 +37,31 @@ static float element_of(const char *from, cs_npy_type type, int64_t index) {
 /* Where the data of a file's contents lies, after checking shape and length. */
 static cs_status locate(const char *path, const cs_shape *want, int64_t count, const char *data,
                         size_t length, cs_npy_header *header) {
+  char found[CS_TEXT_SIZE], wanted[CS_TEXT_SIZE];
   *header = (cs_npy_header){.type = CS_NPY_F4, .shape = *want};
   if (is_npy(path)) {
     CS_RETURN_IF_ERROR(cs_annotate(cs_npy_parse(data, length, header), "%s: ", path));
     if (!cs_shape_equal(&header->shape, want)) {
       return cs_error(CS_CODE_BAD_INPUT, "%s: shape %s, wanted %s", path,
-                      cs_shape_to_text(&header->shape).text, cs_shape_to_text(want).text);
+                      cs_shape_text(&header->shape, found), cs_shape_text(want, wanted));
     }
   }
   size_t bytes = (size_t)(count * cs_npy_type_size(header->type));
   if (length - header->data_offset != bytes) {
     return cs_error(CS_CODE_BAD_INPUT, "%s: %zu bytes of data, wanted %zu for shape %s", path,
-                    length - header->data_offset, bytes, cs_shape_to_text(want).text);
+                    length - header->data_offset, bytes, cs_shape_text(want, wanted));
   }
   return CS_OK;
 }
 
 static cs_status count_of(const char *path, const cs_shape *shape, int64_t *count,
                           int64_t *most_bytes) {
+  char text[CS_TEXT_SIZE];
   CS_RETURN_IF_ERROR(cs_annotate(cs_shape_elements(shape, count), "%s: ", path));
   if (!cs_mul_i64(*count, (int64_t)sizeof(double), most_bytes) ||
       !cs_add_i64(*most_bytes, NPY_HEADER_LIMIT, most_bytes)) {
     return cs_error(CS_CODE_BAD_INPUT, "%s: the byte count of shape %s overflows", path,
-                    cs_shape_to_text(shape).text);
+                    cs_shape_text(shape, text));
   }
   return CS_OK;
 }

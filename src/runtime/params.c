@@ -1,9 +1,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/op_family.h"
 #include "runtime/params_store.h"
 #include "runtime/safetensors.h"
-#include "runtime/shape_text.h"
 
 static int by_name(const void *a, const void *b) {
   return strcmp(((const cs_params_entry *)a)->name, ((const cs_params_entry *)b)->name);
@@ -69,15 +69,16 @@ const float *cs_params_get(const cs_params *params, const char *name, int64_t *c
 }
 
 static cs_status load_entry(const cs_safetensors *file, const char *path, cs_params_entry *entry) {
+  char found[CS_TEXT_SIZE], wanted[CS_TEXT_SIZE];
   const cs_safetensor *tensor = cs_safetensors_find(file, entry->name);
   if (!tensor) {
     return cs_error(CS_CODE_BAD_INPUT, "%s: no tensor \"%s\" (the graph wants it with shape %s)",
-                    path, entry->name, cs_shape_to_text(&entry->shape).text);
+                    path, entry->name, cs_shape_text(&entry->shape, wanted));
   }
   if (!cs_shape_equal(&tensor->shape, &entry->shape)) {
     return cs_error(CS_CODE_BAD_INPUT, "%s: tensor \"%s\": shape %s, the graph wants %s", path,
-                    entry->name, cs_shape_to_text(&tensor->shape).text,
-                    cs_shape_to_text(&entry->shape).text);
+                    entry->name, cs_shape_text(&tensor->shape, found),
+                    cs_shape_text(&entry->shape, wanted));
   }
   return cs_safetensors_read_f32(file, tensor, entry->data);
 }

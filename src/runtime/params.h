@@ -16,8 +16,8 @@ cs_status cs_params_load(const cs_graph *graph, const char *path, int *n_extra,
  * preserving; residual branches scaled. docs/weights.md gives the rule. */
 cs_status cs_params_generate(const cs_graph *graph, uint64_t seed, cs_params **out) CS_MUST_USE;
 void cs_params_destroy(cs_params *params);
-/* The random input that `run` uses where none is given: N(0, 1), from (seed, input name). `count`
- * elements, row-major. */
+/* The random input that is used where none is given: N(0, 1), from (seed, input name);
+ * docs/weights.md gives the rule. `count` elements, row-major. */
 void cs_input_generate(const char *name, uint64_t seed, float *out, int64_t count);
 /* f32 data of a parameter; NULL if there is none of that name. */
 const float *cs_params_get(const cs_params *params, const char *name, int64_t *count);

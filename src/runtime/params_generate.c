@@ -8,11 +8,14 @@
  * IEEE 754 rounds correctly, so the same seed gives the same bits on every machine. */
 
 #define RESIDUAL_SCALE 0.25
+/* A MaxPool of rectified values multiplies their mean square by about this. */
+#define MAX_POOL_GAIN 2.0
 
 /* What the surroundings of a node say about its weights. */
 typedef struct node_role {
   bool rectified; /* a Relu (or the like) follows, perhaps behind linear operations and pools */
   bool residual;  /* its output is the branch of a residual Add */
+  bool pooled;    /* its input is a MaxPool's output, perhaps behind an LRN or BatchNormalization */
 } node_role;
 
 static bool is_rectifier(cs_op op) {
@@ -53,6 +56,16 @@ static void mark_residual(const cs_graph *graph, const cs_node *add, node_role *
   }
 }
 
+static bool reads_max_pool(const cs_graph *graph, const cs_node *node) {
+  for (;;) {
+    int producer = graph->values[node->inputs[0]].producer;
+    if (producer < 0) return false;
+    node = &graph->nodes[producer];
+    if (node->op == CS_OP_MAX_POOL) return true;
+    if (node->op != CS_OP_LRN && node->op != CS_OP_BATCH_NORM) return false;
+  }
+}
+
 static cs_status find_roles(const cs_graph *graph, node_role **out) {
   node_role *roles = cs_calloc((size_t)graph->n_nodes, sizeof *roles);
   bool *rectified = cs_calloc((size_t)graph->n_values, sizeof *rectified);
@@ -64,6 +77,7 @@ static cs_status find_roles(const cs_graph *graph, node_role **out) {
   for (int i = graph->n_nodes - 1; i >= 0; i--) {
     const cs_node *node = &graph->nodes[i];
     roles[i].rectified = rectified[node->output];
+    roles[i].pooled = reads_max_pool(graph, node);
     bool reaches = is_rectifier(node->op) || (passes_through(node->op) && rectified[node->output]);
     for (int k = 0; k < node->n_inputs; k++) {
       if (reaches) rectified[node->inputs[k]] = true;
@@ -104,7 +118,7 @@ static uniform_range range_of(const cs_graph *graph, int index, node_role role,
   if (strcmp(parameter, "running_mean") == 0) return (uniform_range){0.0, sqrt(0.03)};
   if (strcmp(parameter, "bias") == 0) return (uniform_range){0.0, scale * sqrt(0.03)};
   if (node->op == CS_OP_BATCH_NORM) return (uniform_range){scale, scale * 0.1};
-  double gain = role.rectified ? 2.0 : 1.0;
+  double gain = (role.rectified ? 2.0 : 1.0) / (role.pooled ? MAX_POOL_GAIN : 1.0);
   return (uniform_range){0.0, scale * sqrt(3.0 * gain / fan_in(graph, node))};
 }
 
@@ -158,6 +172,6 @@ done:
 
 void cs_input_generate(const char *name, uint64_t seed, float *out, int64_t count) {
   cs_rng rng;
-  cs_rng_init(&rng, seed, cs_hash_string(CS_HASH_SEED, name));
+  cs_rng_init(&rng, seed, cs_hash_string(cs_hash_string(CS_HASH_SEED, "input"), name));
   cs_rng_fill_normal(&rng, out, count, 0.0, 1.0);
 }

@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "graph/op_family.h"
 #include "runtime/safetensors.h"
-#include "runtime/shape_text.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "weights and arrays are read and written on little-endian machines only"
@@ -106,6 +106,7 @@ static cs_status parse_tensor(const char *where, const char *name, json_t *json,
       return cs_error(CS_CODE_BAD_INPUT, "%s: tensor \"%s\": unknown key \"%s\"", where, name, key);
     }
   }
+  char text[CS_TEXT_SIZE];
   const char *dtype = json_string_value(json_object_get(json, "dtype"));
   const dtype_row *row = dtype ? find_dtype(dtype) : NULL;
   if (!row) {
@@ -126,7 +127,7 @@ static cs_status parse_tensor(const char *where, const char *name, json_t *json,
                     "%s: tensor \"%s\": %" PRIu64 " bytes of data, wanted %" PRId64
                     " for %s of shape %s",
                     where, name, tensor->end - tensor->begin, bytes, row->name,
-                    cs_shape_to_text(&tensor->shape).text);
+                    cs_shape_text(&tensor->shape, text));
   }
   return cs_strdup_to(name, &tensor->name);
 }

@@ -1,0 +1,259 @@
+"""Builds a torch module from a convsched graph and its parameters.
+
+    module = TorchGraph(graph_json.load("models/googlenet.json"), state)
+    outputs = module(inputs)                    # list, in the order of the graph's outputs
+
+`state` maps parameter names to arrays (weights.generate, safetensors.numpy.load_file).
+The module runs node by node in topological order through `run_node`, so that a caller may run
+nodes on streams of its own choosing:
+
+    for node in module.order:
+        with torch.cuda.stream(stream_of[node.name]):
+            module.run_node(node, values)       # reads and writes the dictionary `values`
+"""
+
+import dataclasses
+
+import torch
+import torch.nn.functional as F
+
+import graph_json
+
+
+# ---- Operators: each takes (attributes, parameters, inputs) ----
+
+
+def split_pads(pads):
+    """ONNX pads {top, left, bottom, right} as (symmetric pair, rest for F.pad): torch's operators
+    pad both sides of an axis alike, what is left goes through F.pad."""
+    top, left, bottom, right = pads
+    both = (min(top, bottom), min(left, right))
+    rest = (left - both[1], right - both[1], top - both[0], bottom - both[0])
+    return both, rest if any(rest) else None
+
+
+def conv(attrs, params, x):
+    padding, rest = split_pads(attrs["pads"])
+    if rest:
+        x = F.pad(x, rest)
+    return F.conv2d(x, params["weight"], params.get("bias"), attrs["strides"], padding,
+                    attrs["dilations"], attrs["group"])
+
+
+def conv_transpose(attrs, params, x):
+    """The pads of a transposed convolution crop its output: the symmetric part inside torch's
+    operator, the rest by slicing."""
+    top, left, bottom, right = attrs["pads"]
+    strides, dilations, extra = attrs["strides"], attrs["dilations"], attrs["output_padding"]
+    padding, rest = split_pads(attrs["pads"])
+    if any(extra[i] >= max(strides[i], dilations[i]) for i in range(2)):
+        raise ValueError("output_padding must be smaller than stride or dilation")
+    y = F.conv_transpose2d(x, params["weight"], params.get("bias"), strides, padding, extra,
+                           attrs["group"], dilations)
+    if rest:
+        crop_left, crop_right, crop_top, crop_bottom = rest
+        y = y[:, :, crop_top:y.shape[2] - crop_bottom, crop_left:y.shape[3] - crop_right]
+    return y
+
+
+def gemm(_, params, x):
+    return F.linear(x, params["weight"], params.get("bias"))
+
+
+def batch_norm(attrs, params, x):
+    return F.batch_norm(x, params["running_mean"], params["running_var"], params["weight"],
+                        params["bias"], False, 0.0, attrs["epsilon"])
+
+
+def pool_padding(attrs, x):
+    """(pads to apply, pads counted by ceil_mode's extra windows): the extent that the windows need
+    beyond the padded input is added at the end."""
+    top, left, bottom, right = attrs["pads"]
+    more = []
+    for axis, (begin, end) in enumerate(((top, bottom), (left, right))):
+        extent = x.shape[2 + axis]
+        kernel, stride = attrs["kernel_shape"][axis], attrs["strides"][axis]
+        dilation = attrs["dilations"][axis]
+        windows = graph_json.window_extent(extent, kernel, stride, dilation, begin, end,
+                                           bool(attrs["ceil_mode"]))
+        reach = (windows - 1) * stride + dilation * (kernel - 1) + 1
+        more.append(max(0, reach - (extent + begin + end)))
+    return (left, right, top, bottom), (0, more[1], 0, more[0])
+
+
+def native_pool(attrs):
+    """Whether torch's pooling can take the pads itself."""
+    top, left, bottom, right = attrs["pads"]
+    kernel = attrs["kernel_shape"]
+    return (top, left) == (bottom, right) and 2 * top <= kernel[0] and 2 * left <= kernel[1]
+
+
+def max_pool(attrs, _, x):
+    kernel, strides, dilations = attrs["kernel_shape"], attrs["strides"], attrs["dilations"]
+    if native_pool(attrs):
+        return F.max_pool2d(x, kernel, strides, attrs["pads"][:2], dilations,
+                            bool(attrs["ceil_mode"]))
+    pads, more = pool_padding(attrs, x)
+    x = F.pad(F.pad(x, pads, value=-torch.inf), more, value=-torch.inf)
+    return F.max_pool2d(x, kernel, strides, 0, dilations)
+
+
+def average_pool(attrs, _, x):
+    """Explicit padding with a divisor computed by pooling a mask; what ceil_mode's windows reach
+    beyond the padded input never counts."""
+    kernel, strides = attrs["kernel_shape"], attrs["strides"]
+    if native_pool(attrs) and attrs["dilations"] == [1, 1]:
+        return F.avg_pool2d(x, kernel, strides, attrs["pads"][:2], bool(attrs["ceil_mode"]),
+                            bool(attrs["count_include_pad"]))
+    pads, more = pool_padding(attrs, x)
+    mask = x.new_ones((1, 1, *x.shape[2:]))
+    mask = F.pad(F.pad(mask, pads, value=1.0 if attrs["count_include_pad"] else 0.0), more)
+    x = F.pad(F.pad(x, pads), more)
+    window = x.new_ones((1, 1, *kernel))
+    channels = x.shape[1]
+    sums = F.conv2d(x, window.expand(channels, 1, *kernel), None, strides, 0, attrs["dilations"],
+                    channels)
+    return sums / F.conv2d(mask, window, None, strides, 0, attrs["dilations"])
+
+
+def lrn(attrs, _, x):
+    """ONNX sums the squares of channels c − ⌊(size − 1) / 2⌋ … c + ⌈(size − 1) / 2⌉. torch's own
+    function agrees for odd sizes only."""
+    size = attrs["size"]
+    if size % 2:
+        return F.local_response_norm(x, size, attrs["alpha"], attrs["beta"], attrs["bias"])
+    before = (size - 1) // 2
+    squares = F.pad(x * x, (0, 0, 0, 0, before, size - 1 - before))
+    total = sum(squares[:, i:i + x.shape[1]] for i in range(size))
+    return x / (attrs["bias"] + attrs["alpha"] / size * total) ** attrs["beta"]
+
+
+def pad(attrs, _, x):
+    half = x.dim()
+    pads = [amount for axis in reversed(range(half))
+            for amount in (attrs["pads"][axis], attrs["pads"][half + axis])]
+    return F.pad(x, pads, value=attrs["value"])
+
+
+def chain(function):
+    def apply(_, __, first, *others):
+        for other in others:
+            first = function(first, other)
+        return first
+    return apply
+
+
+OPERATORS = {
+    "Conv": conv,
+    "ConvTranspose": conv_transpose,
+    "Gemm": gemm,
+    "BatchNormalization": batch_norm,
+    "Relu": lambda a, p, x: F.relu(x),
+    "LeakyRelu": lambda a, p, x: F.leaky_relu(x, a["alpha"]),
+    "Clip": lambda a, p, x: torch.clamp(x, a["min"], a["max"]),
+    "Sigmoid": lambda a, p, x: torch.sigmoid(x),
+    "Tanh": lambda a, p, x: torch.tanh(x),
+    "Add": chain(torch.add),
+    "Mul": chain(torch.mul),
+    "MaxPool": max_pool,
+    "AveragePool": average_pool,
+    "GlobalAveragePool": lambda a, p, x: F.adaptive_avg_pool2d(x, 1),
+    "LRN": lrn,
+    "Softmax": lambda a, p, x: torch.softmax(x, a["axis"]),
+    "Concat": lambda a, p, *inputs: torch.cat(inputs, a["axis"]),
+    "Flatten": lambda a, p, x: torch.flatten(x, a["axis"]),
+    "Pad": pad,
+    "Identity": lambda a, p, x: x,
+    "Dropout": lambda a, p, x: x,
+}
+
+
+# ---- Folding ----
+
+
+def fold_batch_norm(graph, state):
+    """(graph, state) with every BatchNormalization that is the only reader of a convolution folded
+    into it, computed in float64."""
+    producers, consumers = graph.producers(), graph.consumers()
+    state = {name: torch.as_tensor(value) for name, value in state.items()}
+    nodes, renamed = {node.name: dataclasses.replace(node) for node in graph.nodes}, {}
+    for norm in graph.nodes:
+        source = producers.get(norm.inputs[0])
+        if (norm.op != "BatchNormalization" or not source
+                or source.op not in ("Conv", "ConvTranspose")
+                or len(consumers[source.name]) > 1 or source.name in graph.outputs):
+            continue
+        fold_one(source, norm, state)
+        nodes[source.name].attrs = {**source.attrs, "bias": True}
+        if norm.name in graph.outputs:
+            nodes[norm.name] = graph_json.Node(norm.name, "Identity", norm.inputs, {})
+        else:
+            renamed[norm.name] = source.name
+            del nodes[norm.name]
+    for node in nodes.values():
+        node.inputs = [renamed.get(value, value) for value in node.inputs]
+    ordered = [nodes[node.name] for node in graph.nodes if node.name in nodes]
+    return dataclasses.replace(graph, nodes=ordered), state
+
+
+def fold_one(source, norm, state):
+    taken = {what: state.pop(f"{norm.name}.{what}").double()
+             for what in ("weight", "bias", "running_mean", "running_var")}
+    scale = taken["weight"] / torch.sqrt(taken["running_var"] + norm.attrs["epsilon"])
+    shift = taken["bias"] - taken["running_mean"] * scale
+    weight = state[source.name + ".weight"]
+    dtype = weight.dtype
+    if source.op == "Conv":
+        folded = weight.double() * scale.view(-1, 1, 1, 1)
+    else:  # [C, K/group, R, S]
+        group = source.attrs["group"]
+        outer, inner = weight.shape[0] // group, weight.shape[1]
+        folded = (weight.double().view(group, outer, inner, *weight.shape[2:])
+                  * scale.view(group, 1, inner, 1, 1)).view(weight.shape)
+    bias = state.get(source.name + ".bias")
+    bias = shift if bias is None else bias.double() * scale + shift
+    state[source.name + ".weight"], state[source.name + ".bias"] = folded.to(dtype), bias.to(dtype)
+
+
+# ---- The module ----
+
+
+class TorchGraph(torch.nn.Module):
+    def __init__(self, graph, state, fold=False, dtype=torch.float32, device="cpu",
+                 channels_last=False):
+        super().__init__()
+        if fold:
+            graph, state = fold_batch_norm(graph, state)
+        self.graph, self.order = graph, graph.nodes
+        self.memory_format = (torch.channels_last if channels_last
+                              else torch.contiguous_format)
+        self.params = {node.name: {} for node in self.order}
+        for name, shape in graph_json.parameter_shapes(graph).items():
+            node_name, _, what = name.rpartition(".")
+            tensor = torch.as_tensor(state[name]).to(device=device, dtype=dtype)
+            if list(tensor.shape) != list(shape):
+                raise ValueError(f"{name}: shape {list(tensor.shape)}, wanted {list(shape)}")
+            if tensor.dim() == 4:
+                tensor = tensor.contiguous(memory_format=self.memory_format)
+            self.register_buffer(name.replace(".", "__").replace("/", "__"), tensor)
+            self.params[node_name][what] = tensor
+
+    def bind(self, inputs):
+        """The dictionary of values that run_node works on, holding the graph's inputs."""
+        values = {}
+        for name, tensor in zip(self.graph.inputs, inputs, strict=True):
+            if tensor.dim() == 4:
+                tensor = tensor.contiguous(memory_format=self.memory_format)
+            values[name] = tensor
+        return values
+
+    def run_node(self, node, values):
+        inputs = [values[name] for name in node.inputs]
+        values[node.name] = OPERATORS[node.op](node.attrs, self.params[node.name], *inputs)
+
+    @torch.no_grad()
+    def forward(self, *inputs):
+        values = self.bind(inputs)
+        for node in self.order:
+            self.run_node(node, values)
+        return [values[name] for name in self.graph.outputs]
