@@ -1,0 +1,56 @@
+"""convsched.run/1 records: samples to statistics, contenders to entries of `policies`."""
+import json
+import pathlib
+import shlex
+import subprocess
+import sys
+
+import numpy
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+# What another system's outputs may differ from float64, relative L2: wide enough for any correct
+# implementation of the precision, narrow enough to tell that the same function was computed.
+SANITY = {"f32": 1e-4, "tf32": 2e-2, "f16": 2e-2, "bf16": 1e-1}
+
+
+def statistics(samples):
+    p10, median, p90 = numpy.percentile(samples, [10, 50, 90])
+    mean = numpy.mean(samples)
+    return {"median": float(median), "p10": float(p10), "p90": float(p90),
+            "variation": float(numpy.std(samples) / mean), "samples": [float(s) for s in samples]}
+
+
+def rel_l2(found, wanted):
+    """Relative L2 distance of lists of arrays, over all of them together."""
+    difference = sum(float(numpy.sum((f.astype(numpy.float64) - w) ** 2)) for f, w in zip(found, wanted))
+    size = sum(float(numpy.sum(w.astype(numpy.float64) ** 2)) for w in wanted)
+    return float(numpy.sqrt(difference / size))
+
+
+def commit(given):
+    if given:
+        return given
+    result = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "HEAD"], capture_output=True,
+                            text=True, check=False)
+    return result.stdout.strip() or "unknown"
+
+
+def command_line():
+    return shlex.join(["python3", *sys.argv])
+
+
+def append(path, record):
+    """One JSON line."""
+    with open(path, "a", encoding="utf-8") as file:
+        file.write(json.dumps(record) + "\n")
+
+
+def read(path):
+    """The records of a file: one JSON document (an object or a list) or JSON lines."""
+    text = pathlib.Path(path).read_text(encoding="utf-8")
+    try:
+        document = json.loads(text)
+        return document if isinstance(document, list) else [document]
+    except json.JSONDecodeError:
+        return [json.loads(line) for line in text.splitlines() if line.strip()]
