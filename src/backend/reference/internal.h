@@ -1,0 +1,34 @@
+/* What the files of the reference share: one operation's arguments, and a loop per family. */
+#ifndef CONVSCHED_BACKEND_REFERENCE_INTERNAL_H_
+#define CONVSCHED_BACKEND_REFERENCE_INTERNAL_H_
+
+#include "graph/op.h"
+
+typedef struct ref_args {
+  const cs_op_desc *desc;
+  const double *const *inputs;
+  const float *weight, *bias;
+  double *value, *magnitude; /* magnitude may be NULL */
+} ref_args;
+
+/* Each fills value and magnitude without bias, residual and fused activation, for one `plane`: an
+ * independent part of the output of ref_plane_elements() consecutive elements. */
+void ref_conv_plane(const ref_args *args, int64_t plane);
+void ref_conv_transpose_plane(const ref_args *args, int64_t plane);
+void ref_gemm_plane(const ref_args *args, int64_t plane);
+void ref_pool_plane(const ref_args *args, int64_t plane);
+void ref_global_pool_plane(const ref_args *args, int64_t plane);
+void ref_lrn_plane(const ref_args *args, int64_t plane);
+void ref_batch_norm_plane(const ref_args *args, int64_t plane);
+void ref_pad_plane(const ref_args *args, int64_t plane);
+void ref_pointwise_plane(const ref_args *args, int64_t plane);
+void ref_softmax_plane(const ref_args *args, int64_t plane);
+
+double ref_activation(cs_activation activation, double x);
+
+static inline void ref_store(const ref_args *args, int64_t at, double value, double magnitude) {
+  args->value[at] = value;
+  if (args->magnitude) args->magnitude[at] = magnitude;
+}
+
+#endif

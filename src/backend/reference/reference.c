@@ -1,0 +1,127 @@
+#include "backend/reference/reference.h"
+
+#include <math.h>
+
+#include "backend/reference/internal.h"
+
+/* A plane is what one worker computes at a time: an image and channel of rank-4 outputs, a row of
+ * the others, all for Softmax's axis, whose rows may run through planes. */
+typedef struct ref_loop {
+  ref_args args;
+  void (*plane)(const ref_args *args, int64_t plane);
+  int64_t plane_elements;
+} ref_loop;
+
+double ref_activation(cs_activation activation, double x) {
+  switch (activation.kind) {
+    case CS_ACT_NONE:
+      return x;
+    case CS_ACT_RELU:
+      return x > 0 ? x : 0;
+    case CS_ACT_LEAKY_RELU:
+      return x > 0 ? x : activation.alpha * x;
+    case CS_ACT_CLIP:
+      return fmin(fmax(x, activation.alpha), activation.beta);
+    case CS_ACT_SIGMOID:
+      return 1.0 / (1.0 + exp(-x));
+    case CS_ACT_TANH:
+      return tanh(x);
+  }
+  return NAN;
+}
+
+static int64_t elements_from(const cs_shape *shape, int axis) {
+  int64_t n = 1;
+  for (int i = axis; i < shape->rank; i++) n *= shape->dims[i];
+  return n;
+}
+
+/* Bias, residual and fused activation over one plane. */
+static void finish_plane(const ref_loop *loop, int64_t plane) {
+  const ref_args *a = &loop->args;
+  const cs_op_desc *d = a->desc;
+  bool has_bias = d->has_bias && d->op != CS_OP_BATCH_NORM;
+  if (!has_bias && !d->has_residual && d->activation.kind == CS_ACT_NONE) return;
+  const double *residual = d->has_residual ? a->inputs[d->n_inputs - 1] : NULL;
+  int64_t channels = d->output.shape.rank > 1 ? d->output.shape.dims[1] : 1;
+  for (int64_t i = 0; i < loop->plane_elements; i++) {
+    int64_t at = plane * loop->plane_elements + i;
+    double y = a->value[at], magnitude = a->magnitude ? a->magnitude[at] : 0;
+    if (has_bias) {
+      double b = a->bias[d->op == CS_OP_GEMM ? i : plane % channels];
+      y += b, magnitude += fabs(b);
+    }
+    if (residual) y += residual[at], magnitude += fabs(residual[at]);
+    ref_store(a, at, ref_activation(d->activation, y), magnitude);
+  }
+}
+
+static cs_status run_plane(void *user, int64_t index, int worker) {
+  (void)worker;
+  const ref_loop *loop = user;
+  loop->plane(&loop->args, index);
+  finish_plane(loop, index);
+  return CS_OK;
+}
+
+static cs_status choose(const cs_op_desc *desc, ref_loop *loop, int64_t *planes) {
+  const cs_shape *out = &desc->output.shape;
+  int64_t total = elements_from(out, 0);
+  loop->plane_elements = elements_from(out, out->rank == 4 ? 2 : 1);
+  switch (desc->op) {
+    case CS_OP_CONV:
+      loop->plane = ref_conv_plane;
+      break;
+    case CS_OP_CONV_TRANSPOSE:
+      loop->plane = ref_conv_transpose_plane;
+      break;
+    case CS_OP_GEMM:
+      loop->plane = ref_gemm_plane;
+      break;
+    case CS_OP_MAX_POOL:
+    case CS_OP_AVERAGE_POOL:
+      loop->plane = ref_pool_plane;
+      break;
+    case CS_OP_GLOBAL_AVERAGE_POOL:
+      loop->plane = ref_global_pool_plane;
+      break;
+    case CS_OP_LRN:
+      loop->plane = ref_lrn_plane;
+      break;
+    case CS_OP_BATCH_NORM:
+      loop->plane = ref_batch_norm_plane;
+      break;
+    case CS_OP_PAD:
+      loop->plane = ref_pad_plane;
+      break;
+    case CS_OP_SOFTMAX:
+      loop->plane = ref_softmax_plane;
+      loop->plane_elements = elements_from(out, (int)desc->attrs.axis.axis);
+      break;
+    case CS_OP_RELU:
+    case CS_OP_LEAKY_RELU:
+    case CS_OP_CLIP:
+    case CS_OP_SIGMOID:
+    case CS_OP_TANH:
+    case CS_OP_ADD:
+    case CS_OP_MUL:
+    case CS_OP_COPY:
+      loop->plane = ref_pointwise_plane;
+      break;
+    default:
+      return cs_error(CS_CODE_INTERNAL,
+                      "the reference has no operator %s: it never reaches a backend",
+                      cs_op_name(desc->op));
+  }
+  *planes = loop->plane_elements > 0 ? total / loop->plane_elements : 0;
+  return CS_OK;
+}
+
+cs_status cs_reference_run(const cs_op_desc *desc, const double *const *inputs, const float *weight,
+                           const float *bias, double *value, double *magnitude, int threads) {
+  ref_loop loop = {.args = {desc, inputs, weight, bias, value, magnitude}};
+  int64_t planes = 0;
+  CS_RETURN_IF_ERROR(choose(desc, &loop, &planes));
+  double work = cs_op_flops(desc);
+  return cs_parallel_for(planes, work < 1e6 ? 1 : threads, run_plane, &loop);
+}

@@ -1,0 +1,107 @@
+/* Error measures and their limits; docs/verification.md derives the constants. */
+#include <math.h>
+
+#include "backend/reference/reference.h"
+#include "profiler/candidate.h"
+
+/* Below the smallest normal f16 errors are absolute: a subnormal keeps 2^-25 of it. */
+#define SMALLEST_SCALE 0x1p-14
+
+cs_error_measure cs_measure_error(const float *out, const double *value, const double *magnitude,
+                                  int64_t n) {
+  cs_error_measure measure = {.finite = true};
+  double squares = 0, reference = 0;
+  for (int64_t i = 0; i < n; i++) {
+    if (!isfinite(out[i])) {
+      bool same = isnan(value[i]) ? isnan(out[i]) : (double)out[i] == value[i];
+      if (!same) measure.finite = false;
+      continue;
+    }
+    if (!isfinite(value[i])) {
+      measure.finite = false;
+      continue;
+    }
+    double error = fabs((double)out[i] - value[i]);
+    double scale = fmax(fmax(magnitude[i], fabs(value[i])), SMALLEST_SCALE);
+    squares += error * error;
+    reference += value[i] * value[i];
+    measure.max_scaled = fmax(measure.max_scaled, error / scale);
+  }
+  measure.rel_l2 = squares == 0 ? 0 : reference == 0 ? INFINITY : sqrt(squares / reference);
+  return measure;
+}
+
+static const double unit_f32 = 0x1p-24;
+
+static double storage_unit(cs_precision precision) {
+  switch (cs_precision_storage(precision)) {
+    case CS_DTYPE_F16:
+      return 0x1p-11;
+    case CS_DTYPE_BF16:
+      return 0x1p-8;
+    default:
+      return unit_f32;
+  }
+}
+
+/* Elementary functions (exp, tanh, pow, a reciprocal) in f32 arithmetic, in units of 2^-24. */
+static double function_units(const cs_op_desc *desc) {
+  switch (desc->op) {
+    case CS_OP_SIGMOID:
+    case CS_OP_TANH:
+      return 16;
+    case CS_OP_LRN:
+    case CS_OP_SOFTMAX:
+      return 64;
+    default:
+      break;
+  }
+  bool curved = desc->activation.kind == CS_ACT_SIGMOID || desc->activation.kind == CS_ACT_TANH;
+  return curved ? 16 : 0;
+}
+
+static bool multiplies_weights(cs_op op) {
+  return op == CS_OP_CONV || op == CS_OP_CONV_TRANSPOSE || op == CS_OP_GEMM;
+}
+
+/* Sums of n terms in f32. Tensor cores align and truncate what they add, which drifts with n. */
+static double accumulation(const cs_op_desc *desc, uint32_t notes) {
+  double n = (double)cs_op_reduction(desc);
+  if (n <= 1) return 2 * unit_f32;
+  double units = 8 + 4 * sqrt(n);
+  if (desc->precision != CS_PRECISION_F32) units += n / 4;
+  if (notes & CS_NOTE_FFT) units *= 8;
+  if (notes & CS_NOTE_WINOGRAD) units *= 32;
+  double limit = units * unit_f32;
+  if (notes & CS_NOTE_REDUCED_PRECISION_REDUCTION) limit += 0x1p-11 * (2 + sqrt(n) / 2);
+  return limit;
+}
+
+/* The same output type on both sides is no arithmetic at all for these. */
+static bool moves_only(cs_op op) {
+  return op == CS_OP_MAX_POOL || op == CS_OP_PAD || op == CS_OP_COPY || op == CS_OP_RELU ||
+         op == CS_OP_CLIP;
+}
+
+void cs_tolerance(const cs_op_desc *desc, uint32_t notes, double *rel_l2, double *max_scaled) {
+  double unit = storage_unit(desc->precision);
+  if (desc->op == CS_OP_COPY)
+    unit = desc->output.dtype == CS_DTYPE_F32   ? unit_f32
+           : desc->output.dtype == CS_DTYPE_F16 ? 0x1p-11
+                                                : 0x1p-8;
+  if (moves_only(desc->op)) {
+    *max_scaled = *rel_l2 = 1.01 * unit;
+    return;
+  }
+  double rounding = unit == unit_f32 ? 2 * unit : 2.01 * unit;
+  double input = 0;
+  if (multiplies_weights(desc->op)) {
+    if (desc->precision == CS_PRECISION_TF32) input = 0x1p-9;
+    if (notes & CS_NOTE_DOWN_CONVERT_INPUTS) input = fmax(input, 0x1p-7);
+    if ((notes & (CS_NOTE_WINOGRAD | CS_NOTE_FFT)) && desc->precision != CS_PRECISION_F32)
+      input = fmax(input, 16 * fmax(unit, 0x1p-11));
+  }
+  double sum = accumulation(desc, notes) + function_units(desc) * unit_f32;
+  *max_scaled = rounding + input + sum;
+  *rel_l2 = (unit == unit_f32 ? 4 : 2) * *max_scaled;
+}
