@@ -71,7 +71,7 @@ class OnnxRuntime(Contender):
     name = "onnxruntime.cpu"
     how = "host clock around one run with bound inputs and outputs"
 
-    def __init__(self, model, batch, inputs, threads):
+    def __init__(self, graph, params, batch, inputs, threads):
         import onnxruntime
 
         import onnx_export
@@ -79,21 +79,18 @@ class OnnxRuntime(Contender):
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
-        exported = onnx_export.export(model, batch).SerializeToString()
+        exported = onnx_export.export(graph, params, batch).SerializeToString()
         self.session = onnxruntime.InferenceSession(exported, options, ["CPUExecutionProvider"])
         self.version = onnxruntime.__version__
         self.threads = threads
-        self.results = [self.session.run(None, self._feed(inputs))[i] for i in
-                        range(len(self.session.get_outputs()))]
+        names = [spec.name for spec in self.session.get_inputs()]
+        self.results = self.session.run(None, dict(zip(names, inputs)))
         self.binding = self.session.io_binding()
         self.inputs = inputs
-        for spec, array in zip(self.session.get_inputs(), inputs):
-            self.binding.bind_cpu_input(spec.name, array)
+        for name, array in zip(names, inputs):
+            self.binding.bind_cpu_input(name, array)
         for spec, array in zip(self.session.get_outputs(), self.results):
             self.binding.bind_output(spec.name, "cpu", 0, numpy.float32, array.shape, array.ctypes.data)
-
-    def _feed(self, inputs):
-        return {spec.name: array for spec, array in zip(self.session.get_inputs(), inputs)}
 
     def sample(self):
         start = time.perf_counter_ns()

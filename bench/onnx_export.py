@@ -2,15 +2,17 @@
 
     bench/onnx_export.py MODEL.json WEIGHTS.safetensors OUT.onnx [BATCH]
 
-The operators and attributes of the format are ONNX's own, so that this is a translation node by
-node; BatchNormalization is folded as for every other contender."""
+The operators and attributes of the format are ONNX's own, so this is a translation node by node."""
+import math
 import sys
 
 import numpy
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from model import Model
+import records  # noqa: F401  (puts tools/ on the path)
+import graph_json
+import weights_file
 
 OPSET = 17
 CONV = ("kernel_shape", "strides", "pads", "dilations", "group")
@@ -24,60 +26,68 @@ ATTRIBUTES = {
 
 
 class Exporter:
-    def __init__(self, model):
-        self.model = model
+    def __init__(self, graph, params):
+        self.graph, self.params = graph, params
         self.nodes, self.initializers = [], []
 
     def constant(self, name, values):
-        self.initializers.append(numpy_helper.from_array(numpy.ascontiguousarray(values), name))
+        self.initializers.append(numpy_helper.from_array(numpy.asarray(values), name))
         return name
 
-    def parameter(self, node, what):
-        name = f"{node['name']}.{what}"
-        return self.constant(name, self.model.params[name])
+    def parameters(self, node, *names):
+        full = [f"{node.name}.{name}" for name in names]
+        return [self.constant(name, self.params[name]) for name in full if name in self.params]
+
+    def more_inputs(self, node):
+        """What ONNX takes as inputs where the format has parameters and attributes."""
+        if node.op in ("Conv", "ConvTranspose", "Gemm"):
+            return self.parameters(node, "weight", "bias")
+        if node.op == "BatchNormalization":
+            return self.parameters(node, "weight", "bias", "running_mean", "running_var")
+        if node.op == "Clip":
+            return ["" if math.isinf(node.attrs[end]) else
+                    self.constant(f"{node.name}.{end}", numpy.float32(node.attrs[end]))
+                    for end in ("min", "max")]
+        if node.op == "Pad":
+            return [self.constant(f"{node.name}.pads", numpy.array(node.attrs["pads"], numpy.int64)),
+                    self.constant(f"{node.name}.value", numpy.float32(node.attrs["value"]))]
+        return []
 
     def add(self, node):
-        op, name, attrs = node["op"], node["name"], node["attrs"]
-        inputs = list(node["inputs"])
-        kept = {key: int(attrs[key]) if isinstance(attrs[key], bool) else attrs[key]
-                for key in ATTRIBUTES.get(op, ()) if key in attrs}
-        if op == "AveragePool" and any(d != 1 for d in attrs.get("dilations", [])):
-            raise ValueError(f"{name}: AveragePool with dilations needs a newer opset than {OPSET}")
-        if op in ("Conv", "ConvTranspose", "Gemm"):
-            inputs.append(self.parameter(node, "weight"))
-            if f"{name}.bias" in self.model.params:
-                inputs.append(self.parameter(node, "bias"))
-        if op == "Gemm":
-            kept = {"transB": 1}
-        elif op == "BatchNormalization":
-            inputs += [self.parameter(node, p) for p in ("weight", "bias", "running_mean", "running_var")]
-        elif op == "Clip":
-            inputs += [self.constant(f"{name}.{end}", numpy.float32(attrs[end])) for end in ("min", "max")]
-        elif op == "Pad":
-            inputs += [self.constant(f"{name}.pads", numpy.array(attrs["pads"], numpy.int64)),
-                       self.constant(f"{name}.value", numpy.float32(attrs.get("value", 0)))]
-        self.nodes.append(helper.make_node(op, inputs, [name], name=name, **kept))
+        if node.op == "AveragePool" and node.attrs["dilations"] != [1, 1]:
+            raise ValueError(f"{node.name}: AveragePool with dilations needs an opset after {OPSET}")
+        attrs = {name: int(value) if isinstance(value, bool) else value
+                 for name, value in node.attrs.items() if name in ATTRIBUTES.get(node.op, ())}
+        if node.op == "Gemm":
+            attrs = {"transB": 1}
+        inputs = node.inputs + self.more_inputs(node)
+        if node.op in ("Add", "Mul") and len(inputs) > 2:
+            raise ValueError(f"{node.name}: {node.op} of {len(inputs)} inputs")
+        self.nodes.append(helper.make_node(node.op, inputs, [node.name], name=node.name, **attrs))
 
     def export(self, batch):
-        for node in self.model.nodes:
+        for node in self.graph.nodes:
             self.add(node)
-        inputs = [helper.make_tensor_value_info(i["name"], TensorProto.FLOAT, shape)
-                  for i, shape in zip(self.model.inputs, self.model.input_shapes(batch))]
-        outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None)
-                   for name in self.model.outputs]
-        graph = helper.make_graph(self.nodes, self.model.name, inputs, outputs, self.initializers)
-        result = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)])
-        result.ir_version = 8
-        onnx.checker.check_model(onnx.shape_inference.infer_shapes(result))
-        return result
+        shapes = graph_json.infer_shapes(self.graph, batch)
+
+        def described(names):
+            return [helper.make_tensor_value_info(n, TensorProto.FLOAT, shapes[n]) for n in names]
+
+        graph = helper.make_graph(self.nodes, self.graph.name, described(self.graph.inputs),
+                                  described(self.graph.outputs), self.initializers)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)])
+        model.ir_version = 8
+        onnx.checker.check_model(model, full_check=True)
+        return model
 
 
-def export(model, batch=1):
-    return Exporter(model).export(batch)
+def export(graph, params, batch=1):
+    return Exporter(graph, params).export(batch)
 
 
 if __name__ == "__main__":
     if len(sys.argv) not in (4, 5):
         sys.exit(__doc__)
-    made = export(Model(sys.argv[1], sys.argv[2]), int(sys.argv[4]) if len(sys.argv) == 5 else 1)
+    made = export(graph_json.load(sys.argv[1]), weights_file.read(sys.argv[2]),
+                  int(sys.argv[4]) if len(sys.argv) == 5 else 1)
     onnx.save(made, sys.argv[3])

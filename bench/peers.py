@@ -21,8 +21,9 @@ import numpy
 
 import convsched
 import records
+import graph_json
+import weights_file
 from contenders import Convsched, OnnxRuntime
-from model import Model
 
 WARM_UP = 5
 
@@ -58,27 +59,27 @@ def graph_path(model):
     return model if model.endswith(".json") else str(records.ROOT / "models" / f"{model}.json")
 
 
-def others(options, model, batch, precision, inputs):
+def others(options, graph, params, batch, precision, inputs):
     """The other systems' contenders; a package that is not installed is said and left out."""
     if not options.cpu:
         import torch_peers
-        return torch_peers.contenders(model, precision, inputs)
-    made = [OnnxRuntime(model, batch, inputs, options.threads)]
+        return torch_peers.contenders(graph, params, precision, inputs)
+    made = [OnnxRuntime(graph, params, batch, inputs, options.threads)]
     try:
         import torch_peers
-        made.append(torch_peers.CpuEager(model, inputs, options.threads))
+        made.append(torch_peers.CpuEager(graph, params, inputs, options.threads))
     except ImportError:
         note("torch is not installed: torch.cpu is left out")
     return made
 
 
-def reference(options, model, inputs):
+def reference(options, graph, params, inputs):
     """Float64 outputs and who computed them; (None, None) where torch is not installed."""
     try:
         import torch_peers
     except ImportError:
         return None, None
-    return torch_peers.reference(model, inputs, "cpu" if options.cpu else "cuda"), "torch float64"
+    return torch_peers.reference(graph, params, inputs, "cpu" if options.cpu else "cuda"), "torch float64"
 
 
 def interleave(contenders, rounds, settle):
@@ -132,7 +133,7 @@ def measure(options, library, device, name, precision, batch, work):
         weights = os.path.join(work, f"{pathlib.Path(path).stem}-{options.seed}.safetensors")
         if not os.path.exists(weights):
             graph.write_generated_weights(options.seed, weights)
-        model = Model(path, weights)
+        described, params = graph_json.load(path), weights_file.read(weights)
         random = numpy.random.default_rng(options.seed)
         inputs = [numpy.ascontiguousarray(random.standard_normal(shape, numpy.float32))
                   for shape in graph.input_shapes(batch)]
@@ -142,9 +143,9 @@ def measure(options, library, device, name, precision, batch, work):
                 contenders.append(Convsched(device, graph, policy, batch, precision, inputs,
                                             weights_path=weights, cache_dir=options.cache_dir))
             ours = list(contenders)
-            contenders += others(options, model, batch, precision, inputs)
+            contenders += others(options, described, params, batch, precision, inputs)
             samples, host = interleave(contenders, options.rounds, 0.02 if options.cpu else 0)
-            wanted, referee = reference(options, model, inputs)
+            wanted, referee = reference(options, described, params, inputs)
             if wanted is None:  # no float64 at hand: at least the same function as the other system
                 wanted, referee = contenders[len(ours)].outputs(), contenders[len(ours)].name
             policies = entries(contenders, samples, host, wanted, precision)

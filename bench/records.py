@@ -8,6 +8,7 @@ import sys
 import numpy
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.append(str(ROOT / "tools"))  # graph_json, torch_graph
 
 # What another system's outputs may differ from float64, relative L2: wide enough for any correct
 # implementation of the precision, narrow enough to tell that the same function was computed.
