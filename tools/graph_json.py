@@ -126,10 +126,15 @@ def node_shape(node, shapes):
     return list(first)
 
 
+def input_shapes(graph, batch=1):
+    """Input name -> shape with the symbolic batch bound."""
+    return {name: [batch if extent is None else extent for extent in shape]
+            for name, shape in graph.inputs.items()}
+
+
 def infer_shapes(graph, batch=1):
     """Value name -> shape with the symbolic batch bound."""
-    shapes = {name: [batch if extent is None else extent for extent in shape]
-              for name, shape in graph.inputs.items()}
+    shapes = input_shapes(graph, batch)
     for node in graph.nodes:
         shapes[node.name] = node_shape(node, [shapes[value] for value in node.inputs])
     return shapes
