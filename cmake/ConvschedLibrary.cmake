@@ -12,6 +12,12 @@ if(cs_cli_sources)
   set_target_properties(convsched_command PROPERTIES OUTPUT_NAME convsched
                         INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
   target_link_libraries(convsched_command PRIVATE convsched cs_base cs_flags)
+  set(cs_generated ${PROJECT_BINARY_DIR}/generated)
+  add_custom_target(cs_commit BYPRODUCTS ${cs_generated}/commit.h
+                    COMMAND ${CMAKE_COMMAND} -DSOURCE=${PROJECT_SOURCE_DIR} -DOUT=${cs_generated}/commit.h
+                            -P ${PROJECT_SOURCE_DIR}/cmake/WriteCommit.cmake)
+  add_dependencies(convsched_command cs_commit)
+  target_include_directories(convsched_command PRIVATE ${cs_generated})
   install(TARGETS convsched_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 

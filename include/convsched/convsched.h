@@ -252,6 +252,26 @@ CS_API cs_status cs_session_plan_json(const cs_session *session, char **out) CS_
  *  "tasks":[{"name","op","candidate","stream","layout","time_us"}…]} */
 CS_API cs_status cs_session_info_json(const cs_session *session, char **out) CS_MUST_USE;
 
+/* ---- Policies, arrays, cache --------------------------------------------------------------- */
+
+/* Names of the scheduling policies; *count of them; static. */
+CS_API const char *const *cs_policy_names(int *count);
+
+/* Reads an f32 array of the given shape: .npy (f4, f8, f2, u1 in C order) or raw little-endian f32.
+ * Released with cs_array_free. Errors: IO, BAD_INPUT (found and wanted). */
+CS_API cs_status cs_array_load(const char *path, int rank, const int64_t *dims,
+                               float **out) CS_MUST_USE;
+CS_API void cs_array_free(float *array);
+/* Writes .npy, or raw little-endian f32 for any other extension. Errors: IO. */
+CS_API cs_status cs_array_save(const char *path, int rank, const int64_t *dims,
+                               const float *data) CS_MUST_USE;
+
+/* Replaces the file at `path` by a temporary file and a rename. Errors: IO. */
+CS_API cs_status cs_text_save(const char *path, const char *text) CS_MUST_USE;
+
+/* Where measurements are kept unless told otherwise. Errors: IO (no home directory). */
+CS_API cs_status cs_default_cache_directory(char **out) CS_MUST_USE;
+
 #ifdef __cplusplus
 }
 #endif

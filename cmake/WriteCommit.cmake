@@ -1,0 +1,18 @@
+# Writes OUT with the commit being built, only when it changed. Run at build time.
+if(DEFINED ENV{CS_COMMIT})
+  set(commit "$ENV{CS_COMMIT}")
+else()
+  execute_process(COMMAND git -C ${SOURCE} describe --always --dirty --abbrev=12 --exclude=*
+                  OUTPUT_VARIABLE commit OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+endif()
+if(NOT commit)
+  set(commit "unknown")
+endif()
+set(text "#define CS_COMMIT \"${commit}\"\n")
+set(old "")
+if(EXISTS ${OUT})
+  file(READ ${OUT} old)
+endif()
+if(NOT old STREQUAL text)
+  file(WRITE ${OUT} "${text}")
+endif()

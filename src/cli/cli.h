@@ -1,0 +1,90 @@
+/* The command: what its files share. It uses the public API, argp and jansson only. */
+#ifndef CONVSCHED_CLI_CLI_H_
+#define CONVSCHED_CLI_CLI_H_
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "convsched/convsched.h"
+
+#define CLI_MAX_LIST 64
+
+typedef struct cli_list {
+  const char *items[CLI_MAX_LIST];
+  int n;
+} cli_list;
+
+/* Everything the options of any command can say. Strings are argv's. */
+typedef struct cli_options {
+  cli_list models;
+  int64_t batches[CLI_MAX_LIST];
+  int n_batches;
+  cs_precision precisions[CLI_MAX_LIST];
+  int n_precisions;
+  const char *policy; /* "all" or a name */
+  const char *device;
+  const char *weights, *input, *output, *json, *plan, *cache_dir;
+  cli_list pins, bans, dumps;
+  uint64_t seed;
+  int64_t workspace_limit, memory_limit;
+  int streams, samples;
+  bool frozen, refresh, deterministic, quiet, verbose, fast;
+  int verify; /* -1 none, else cs_verify_level */
+} cli_options;
+
+/* Which options a command takes (bits), for one parser that serves all. */
+enum {
+  CLI_PLANNING = 1 << 0, /* device, batch, dtype, policy, limits, pins, cache, … */
+  CLI_RUNNING = 1 << 1,  /* weights, input, output, dump, samples, verify */
+  CLI_JSON = 1 << 2,
+  CLI_SEED = 1 << 3,
+  CLI_OUTPUT = 1 << 4,
+  CLI_DEVICE = 1 << 5,
+  CLI_WEIGHTS = 1 << 6,
+};
+
+typedef struct cli_command {
+  const char *name;
+  const char *arguments; /* "MODEL.json…" */
+  const char *summary;   /* one line */
+  const char *help;      /* longer, with an example */
+  int options;           /* CLI_* bits */
+  int min_models, max_models;
+  cs_status (*run)(const cli_options *options);
+} cli_command;
+
+extern const cli_command cli_run, cli_profile, cli_plan, cli_inspect, cli_doctor, cli_cache,
+    cli_generate_weights;
+
+/* Parses argv[1…] of a command; exits with 2 after a message when the use is wrong. */
+void cli_parse(const cli_command *command, int argc, char **argv, cli_options *out);
+
+/* The command line as given, for records. */
+extern const char *cli_command_line;
+extern double cli_started; /* seconds, monotonic, at the start of main */
+double cli_now(void);
+
+/* Logger that writes to stderr (progress only on a terminal), honouring --quiet and --verbose. */
+const cs_logger *cli_logger(const cli_options *options);
+void cli_end_progress(void);
+
+/* True once Ctrl-C was pressed. */
+bool cli_interrupted(void *unused);
+cs_status cli_check_interrupt(void) CS_MUST_USE;
+
+/* Makes an error status with the library's own help: code by name, message formatted. */
+void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Fills session options from the command's. */
+void cli_session_options(const cli_options *options, int64_t batch, cs_precision precision,
+                         const char *policy, cs_session_options *out);
+
+/* Appends text and a newline to stdout; IO error when it cannot be written. */
+cs_status cli_print(const char *text) CS_MUST_USE;
+
+/* An error status (the library's constructor is not public). */
+cs_status cli_error(cs_code code, const char *format, ...)
+    __attribute__((format(printf, 2, 3))) CS_MUST_USE;
+
+#endif

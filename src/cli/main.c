@@ -1,0 +1,173 @@
+/* convsched: dispatch, interrupts, logging. One file per command beside this one. */
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/status.h"
+#include "cli/cli.h"
+
+static const cli_command *const commands[] = {
+    &cli_run,   &cli_profile,         &cli_plan, &cli_inspect, &cli_doctor,
+    &cli_cache, &cli_generate_weights};
+#define N_COMMANDS (sizeof commands / sizeof commands[0])
+
+const char *cli_command_line = "";
+double cli_started;
+
+double cli_now(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* ---- Interrupts: the first asks to stop, the second stops ---- */
+
+static volatile sig_atomic_t interrupts;
+
+static void on_interrupt(int signal_number) {
+  (void)signal_number;
+  interrupts++;
+  if (interrupts > 1) _exit(130);
+}
+
+bool cli_interrupted(void *unused) {
+  (void)unused;
+  return interrupts > 0;
+}
+
+cs_status cli_check_interrupt(void) {
+  return interrupts ? cs_error(CS_CODE_CANCELLED, "interrupted") : CS_OK;
+}
+
+/* ---- Messages ---- */
+
+static struct { bool quiet, verbose, terminal, line_open; } console;
+
+void cli_end_progress(void) {
+  if (console.line_open) fputs("\r\033[K", stderr);
+  console.line_open = false;
+}
+
+static void write_log(void *user, cs_log_level level, const char *message) {
+  (void)user;
+  if (level == CS_LOG_PROGRESS) {
+    if (console.quiet || !console.terminal) return;
+    fprintf(stderr, "\r%s\033[K", message);
+    fflush(stderr);
+    console.line_open = true;
+    return;
+  }
+  if (console.quiet && level != CS_LOG_WARNING) return;
+  if (level == CS_LOG_DEBUG && !console.verbose) return;
+  cli_end_progress();
+  fprintf(stderr, "convsched: %s%s\n", level == CS_LOG_WARNING ? "warning: " : "", message);
+}
+
+const cs_logger *cli_logger(const cli_options *options) {
+  static const cs_logger logger = {write_log, NULL};
+  console.quiet = options->quiet;
+  console.verbose = options->verbose;
+  console.terminal = isatty(STDERR_FILENO);
+  return &logger;
+}
+
+void cli_warn(const char *format, ...) {
+  char message[1024];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(message, sizeof message, format, args);
+  va_end(args);
+  write_log(NULL, CS_LOG_WARNING, message);
+}
+
+cs_status cli_error(cs_code code, const char *format, ...) {
+  char message[2048];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(message, sizeof message, format, args);
+  va_end(args);
+  return cs_error(code, "%s", message);
+}
+
+cs_status cli_print(const char *text) {
+  if (fputs(text, stdout) == EOF || fflush(stdout) != 0) {
+    return cs_io_error("stdout", "write", errno);
+  }
+  return CS_OK;
+}
+
+/* ---- Dispatch ---- */
+
+static void print_help(FILE *to) {
+  fputs(
+      "Usage: convsched COMMAND [ARGUMENT…] [OPTION…]\n\n"
+      "Runs non-linear CNNs with algorithm, stream, order and memory chosen together.\n\n"
+      "Commands:\n",
+      to);
+  for (size_t i = 0; i < N_COMMANDS; i++) {
+    fprintf(to, "  %-18s %s\n", commands[i]->name, commands[i]->summary);
+  }
+  fputs(
+      "\n`convsched COMMAND --help` tells a command's options, with an example.\n"
+      "Exit codes: 0 ok, 1 wrong result or missed requirement, 2 usage, 3 bad input,\n"
+      "4 device, library or disk failure, 130 interrupted.\n",
+      to);
+}
+
+static const cli_command *find_command(const char *name) {
+  for (size_t i = 0; i < N_COMMANDS; i++) {
+    if (strcmp(commands[i]->name, name) == 0) return commands[i];
+  }
+  return NULL;
+}
+
+static char *join_arguments(int argc, char **argv) {
+  size_t length = 1;
+  for (int i = 0; i < argc; i++) length += strlen(argv[i]) + 1;
+  char *line = calloc(length, 1);
+  for (int i = 0; line && i < argc; i++) {
+    if (i > 0) strcat(line, " ");
+    strcat(line, argv[i]);
+  }
+  return line;
+}
+
+int main(int argc, char **argv) {
+  cli_started = cli_now();
+  if (argc < 2) {
+    fputs("convsched: no command given; `convsched --help` lists them\n", stderr);
+    return 2;
+  }
+  if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+    print_help(stdout);
+    return 0;
+  }
+  if (strcmp(argv[1], "--version") == 0) {
+    printf("convsched %s\n", cs_version_string());
+    return 0;
+  }
+  const cli_command *command = find_command(argv[1]);
+  if (!command) {
+    fprintf(stderr, "convsched: unknown command \"%s\"; `convsched --help` lists them\n", argv[1]);
+    return 2;
+  }
+  struct sigaction action = {.sa_handler = on_interrupt};
+  sigaction(SIGINT, &action, NULL);
+  signal(SIGPIPE, SIG_IGN);
+  char *line = join_arguments(argc, argv);
+  cli_command_line = line ? line : "convsched";
+  cli_options options;
+  cli_parse(command, argc - 1, argv + 1, &options);
+  cs_status status = command->run(&options);
+  cli_end_progress();
+  int code = cs_status_exit_code(status);
+  if (status != CS_OK) fprintf(stderr, "convsched: %s\n", cs_status_message(status));
+  cs_status_free(status);
+  free(line);
+  return code;
+}

@@ -1,0 +1,347 @@
+/* One argp parser for all commands; each takes the options its bits name. */
+#include <argp.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+enum {
+  KEY_BATCH = 0x100,
+  KEY_DTYPE,
+  KEY_POLICY,
+  KEY_DEVICE,
+  KEY_WEIGHTS,
+  KEY_SEED,
+  KEY_WORKSPACE,
+  KEY_MEMORY,
+  KEY_STREAMS,
+  KEY_ALGORITHM,
+  KEY_BAN,
+  KEY_FROZEN,
+  KEY_REFRESH,
+  KEY_DETERMINISTIC,
+  KEY_CACHE,
+  KEY_PLAN,
+  KEY_INPUT,
+  KEY_OUTPUT,
+  KEY_DUMP,
+  KEY_SAMPLES,
+  KEY_VERIFY,
+  KEY_JSON,
+  KEY_QUIET,
+  KEY_VERBOSE,
+};
+
+typedef struct option_entry {
+  struct argp_option option;
+  int needs; /* any of these CLI_* bits; 0: every command */
+} option_entry;
+
+static const option_entry entries[] = {
+    {{"batch", KEY_BATCH, "N[,N…]", 0, "Batch sizes (default 1)", 1}, CLI_PLANNING},
+    {{"dtype", KEY_DTYPE, "f32|tf32|f16|bf16[,…]", 0, "Precisions (default f32)", 1}, CLI_PLANNING},
+    {{"policy", KEY_POLICY, "NAME|all", 0, "Scheduling policy (default streams)", 1}, CLI_PLANNING},
+    {{"device", KEY_DEVICE, "auto|cpu|cuda:N", 0, "Device (default auto)", 1},
+     CLI_PLANNING | CLI_DEVICE},
+    {{"streams", KEY_STREAMS, "N", 0, "At most N streams (default: the device's)", 1},
+     CLI_PLANNING},
+    {{"workspace-limit", KEY_WORKSPACE, "BYTES", 0,
+      "Most workspace in use at once, k/M/G allowed (default 256M); holds while profiling too", 1},
+     CLI_PLANNING},
+    {{"memory-limit", KEY_MEMORY, "BYTES", 0, "Most bytes of the arena (default: no limit)", 1},
+     CLI_PLANNING},
+    {{"algorithm", KEY_ALGORITHM, "NODE=ID", 0, "Pin a node to a candidate", 1}, CLI_PLANNING},
+    {{"ban", KEY_BAN, "ID", 0, "Never use a candidate", 1}, CLI_PLANNING},
+    {{"deterministic", KEY_DETERMINISTIC, NULL, 0,
+      "Only candidates that give the same bits every time", 1},
+     CLI_PLANNING},
+    {{"frozen", KEY_FROZEN, NULL, 0, "A missing measurement is an error", 1}, CLI_PLANNING},
+    {{"refresh", KEY_REFRESH, NULL, 0, "Measure again what is cached", 1}, CLI_PLANNING},
+    {{"cache", KEY_CACHE, "FOLDER", 0,
+      "Profile database (default $XDG_CACHE_HOME/convsched/v1 or ~/.cache/convsched/v1)", 1},
+     CLI_PLANNING},
+    {{"plan", KEY_PLAN, "FILE", 0, "Run this plan instead of planning", 2}, CLI_RUNNING},
+    {{"weights", KEY_WEIGHTS, "FILE", 0,
+      "safetensors (default: the graph's own, else generated from the seed)", 2},
+     CLI_RUNNING},
+    {{"input", KEY_INPUT, "FILE", 0, "Input, .npy or raw f32 (default: generated from the seed)",
+      2},
+     CLI_RUNNING},
+    {{"output", KEY_OUTPUT, "FILE", 0, "Write the result, .npy or raw f32", 2},
+     CLI_RUNNING | CLI_OUTPUT},
+    {{"dump", KEY_DUMP, "NODE[=FILE]", 0, "Write a node's output as .npy (default NODE.npy)", 2},
+     CLI_RUNNING},
+    {{"samples", KEY_SAMPLES, "N", 0, "Latency samples of each policy (default 50)", 2},
+     CLI_RUNNING},
+    {{"verify", KEY_VERIFY, "none|sample|full", 0,
+      "Check numbers: a sample of nodes and the whole plan (default), or every node and end to end",
+      2},
+     CLI_RUNNING},
+    {{"seed", KEY_SEED, "N", 0, "Seed of generated weights and inputs (default 0)", 2},
+     CLI_PLANNING | CLI_SEED},
+    {{"json", KEY_JSON, "FILE", 0, "Write the result as JSON (- for standard output)", 3},
+     CLI_JSON},
+    {{"quiet", KEY_QUIET, NULL, 0, "Warnings and errors only on stderr", 3}, 0},
+    {{"verbose", KEY_VERBOSE, NULL, 0, "Say more on stderr", 3}, 0},
+};
+#define N_ENTRIES (sizeof entries / sizeof entries[0])
+
+typedef struct parse_state {
+  const cli_command *command;
+  cli_options *out;
+} parse_state;
+
+/* ---- Values; argp_error ends the program with status 2 ---- */
+
+static int64_t parse_integer(struct argp_state *state, const char *option, const char *text,
+                             int64_t least, int64_t most) {
+  char *end;
+  errno = 0;
+  long long value = strtoll(text, &end, 10);
+  if (end == text || *end || errno || value < least || value > most) {
+    argp_error(state, "--%s \"%s\": wanted a whole number from %lld%s", option, text,
+               (long long)least, least == 0 ? "" : " on");
+  }
+  return value;
+}
+
+static int64_t parse_bytes(struct argp_state *state, const char *option, const char *text) {
+  char *end;
+  errno = 0;
+  long long value = strtoll(text, &end, 10);
+  int shift = 0;
+  if (*end == 'k' || *end == 'K') shift = 10;
+  if (*end == 'M') shift = 20;
+  if (*end == 'G') shift = 30;
+  if (shift) end++;
+  if (end == text || *end || errno || value < 0 || value > INT64_MAX >> shift) {
+    argp_error(state, "--%s \"%s\": wanted bytes, as 1048576, 1024k, 64M or 2G", option, text);
+  }
+  return (int64_t)value << shift;
+}
+
+static void add_item(struct argp_state *state, cli_list *list, const char *item) {
+  if (list->n == CLI_MAX_LIST) argp_error(state, "more than %d of one option", CLI_MAX_LIST);
+  list->items[list->n++] = item;
+}
+
+/* Cuts `text` at commas (in place: argv is ours) and hands each part on. */
+static void each_part(struct argp_state *state, char *text,
+                      void (*part)(struct argp_state *, cli_options *, const char *)) {
+  cli_options *out = ((parse_state *)state->input)->out;
+  for (char *start = text;;) {
+    char *comma = strchr(start, ',');
+    if (comma) *comma = '\0';
+    part(state, out, start);
+    if (!comma) return;
+    start = comma + 1;
+  }
+}
+
+static void add_batch(struct argp_state *state, cli_options *out, const char *text) {
+  if (out->n_batches == CLI_MAX_LIST) argp_error(state, "more than %d batches", CLI_MAX_LIST);
+  out->batches[out->n_batches++] = parse_integer(state, "batch", text, 1, INT64_MAX);
+}
+
+static void add_precision(struct argp_state *state, cli_options *out, const char *text) {
+  cs_precision precision = CS_PRECISION_F32;
+  cs_status st = cs_precision_parse(text, &precision);
+  if (st != CS_OK) argp_error(state, "--dtype: %s", cs_status_message(st));
+  if (out->n_precisions == CLI_MAX_LIST) argp_error(state, "more than %d dtypes", CLI_MAX_LIST);
+  out->precisions[out->n_precisions++] = precision;
+}
+
+static void set_policy(struct argp_state *state, cli_options *out, const char *text) {
+  int count;
+  const char *const *names = cs_policy_names(&count);
+  out->policy = text;
+  if (strcmp(text, "all") == 0) return;
+  char known[256] = "";
+  for (int i = 0; i < count; i++) {
+    if (strcmp(names[i], text) == 0) return;
+    size_t used = strlen(known);
+    snprintf(known + used, sizeof known - used, "%s, ", names[i]);
+  }
+  argp_error(state, "--policy \"%s\": wanted %sor all", text, known);
+}
+
+static void set_device(struct argp_state *state, cli_options *out, const char *text) {
+  bool known = strcmp(text, "auto") == 0 || strcmp(text, "cpu") == 0 || strcmp(text, "cuda") == 0;
+  if (!known &&
+      (strncmp(text, "cuda:", 5) != 0 || !text[5] || text[5 + strspn(text + 5, "0123456789")])) {
+    argp_error(state, "--device \"%s\": wanted auto, cpu or cuda:N", text);
+  }
+  out->device = text;
+}
+
+static void set_verify(struct argp_state *state, cli_options *out, const char *text) {
+  if (strcmp(text, "none") == 0) {
+    out->verify = -1;
+  } else if (strcmp(text, "sample") == 0) {
+    out->verify = CS_VERIFY_SAMPLE;
+  } else if (strcmp(text, "full") == 0) {
+    out->verify = CS_VERIFY_FULL;
+  } else {
+    argp_error(state, "--verify \"%s\": wanted none, sample or full", text);
+  }
+}
+
+static error_t parse_flag(int key, cli_options *out) {
+  switch (key) {
+    case KEY_FROZEN:
+      out->frozen = true;
+      return 0;
+    case KEY_REFRESH:
+      out->refresh = true;
+      return 0;
+    case KEY_DETERMINISTIC:
+      out->deterministic = true;
+      return 0;
+    case KEY_QUIET:
+      out->quiet = true;
+      return 0;
+    case KEY_VERBOSE:
+      out->verbose = true;
+      return 0;
+    default:
+      return ARGP_ERR_UNKNOWN;
+  }
+}
+
+static error_t parse_file(int key, char *text, cli_options *out) {
+  switch (key) {
+    case KEY_WEIGHTS:
+      out->weights = text;
+      return 0;
+    case KEY_INPUT:
+      out->input = text;
+      return 0;
+    case KEY_OUTPUT:
+      out->output = text;
+      return 0;
+    case KEY_JSON:
+      out->json = text;
+      return 0;
+    case KEY_PLAN:
+      out->plan = text;
+      return 0;
+    case KEY_CACHE:
+      out->cache_dir = text;
+      return 0;
+    default:
+      return parse_flag(key, out);
+  }
+}
+
+static error_t parse_option(int key, char *text, struct argp_state *state) {
+  parse_state *parse = state->input;
+  cli_options *out = parse->out;
+  switch (key) {
+    case KEY_BATCH:
+      each_part(state, text, add_batch);
+      return 0;
+    case KEY_DTYPE:
+      each_part(state, text, add_precision);
+      return 0;
+    case KEY_POLICY:
+      set_policy(state, out, text);
+      return 0;
+    case KEY_DEVICE:
+      set_device(state, out, text);
+      return 0;
+    case KEY_VERIFY:
+      set_verify(state, out, text);
+      return 0;
+    case KEY_SEED:
+      out->seed = (uint64_t)parse_integer(state, "seed", text, 0, INT64_MAX);
+      return 0;
+    case KEY_STREAMS:
+      out->streams = (int)parse_integer(state, "streams", text, 1, 1024);
+      return 0;
+    case KEY_SAMPLES:
+      out->samples = (int)parse_integer(state, "samples", text, 1, 1000000);
+      return 0;
+    case KEY_WORKSPACE:
+      out->workspace_limit = parse_bytes(state, "workspace-limit", text);
+      return 0;
+    case KEY_MEMORY:
+      out->memory_limit = parse_bytes(state, "memory-limit", text);
+      return 0;
+    case KEY_ALGORITHM:
+      if (!strchr(text, '=')) argp_error(state, "--algorithm \"%s\": wanted NODE=ID", text);
+      add_item(state, &out->pins, text);
+      return 0;
+    case KEY_BAN:
+      add_item(state, &out->bans, text);
+      return 0;
+    case KEY_DUMP:
+      add_item(state, &out->dumps, text);
+      return 0;
+    case ARGP_KEY_ARG:
+      if (out->models.n == parse->command->max_models) {
+        argp_error(state, "unexpected argument \"%s\"", text);
+      }
+      add_item(state, &out->models, text);
+      return 0;
+    case ARGP_KEY_END:
+      if (out->models.n < parse->command->min_models) argp_error(state, "no model given");
+      return 0;
+    default:
+      return parse_file(key, text, out);
+  }
+}
+
+static void set_defaults(cli_options *out) {
+  if (out->n_batches == 0) out->batches[out->n_batches++] = 1;
+  if (out->n_precisions == 0) out->precisions[out->n_precisions++] = CS_PRECISION_F32;
+}
+
+void cli_parse(const cli_command *command, int argc, char **argv, cli_options *out) {
+  *out = (cli_options){.policy = "streams",
+                       .device = "auto",
+                       .samples = 50,
+                       .workspace_limit = INT64_C(256) << 20,
+                       .verify = CS_VERIFY_SAMPLE};
+  struct argp_option taken[N_ENTRIES + 1] = {{0}};
+  int n = 0;
+  for (size_t i = 0; i < N_ENTRIES; i++) {
+    if (entries[i].needs == 0 || (entries[i].needs & command->options))
+      taken[n++] = entries[i].option;
+  }
+  struct argp argp = {.options = taken,
+                      .parser = parse_option,
+                      .args_doc = command->arguments,
+                      .doc = command->help};
+  parse_state state = {command, out};
+  char name[64];
+  snprintf(name, sizeof name, "convsched %s", command->name);
+  argv[0] = name;
+  argp_err_exit_status = 2;
+  argp_parse(&argp, argc, argv, 0, NULL, &state);
+  set_defaults(out);
+}
+
+void cli_session_options(const cli_options *options, int64_t batch, cs_precision precision,
+                         const char *policy, cs_session_options *out) {
+  cs_session_options_init(out);
+  out->batch = batch;
+  out->precision = precision;
+  out->policy = policy;
+  out->weights_path = options->weights;
+  out->seed = options->seed;
+  out->workspace_limit = options->workspace_limit;
+  out->memory_limit = options->memory_limit;
+  out->max_streams = options->streams;
+  out->frozen = options->frozen;
+  out->refresh = options->refresh;
+  out->deterministic = options->deterministic;
+  out->cache_dir = options->cache_dir;
+  out->pins = options->pins.items;
+  out->n_pins = options->pins.n;
+  out->bans = options->bans.items;
+  out->n_bans = options->bans.n;
+  out->plan_path = options->plan;
+  out->cancelled = cli_interrupted;
+}

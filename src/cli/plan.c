@@ -1,0 +1,152 @@
+/* `convsched plan` and `convsched profile`: the stages before execution. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "cli/cli.h"
+
+typedef cs_status (*session_fn)(const cli_options *options, const cs_graph *graph,
+                                cs_session *session);
+
+/* Opens device and graph and hands a planned session to `use`. */
+static cs_status with_session(const cli_options *options, const char *policy, session_fn use) {
+  cs_status st = CS_OK;
+  cs_device *device = NULL;
+  cs_graph *graph = NULL;
+  cs_session *session = NULL;
+  cs_session_options session_options;
+  if (options->n_batches > 1 || options->n_precisions > 1) {
+    return cli_error(CS_CODE_USAGE, "one --batch and one --dtype at a time, %d and %d given",
+                     options->n_batches, options->n_precisions);
+  }
+  CS_TRY(st, cs_graph_load(options->models.items[0], &graph), done);
+  CS_TRY(st, cs_device_open(options->device, cli_logger(options), &device), done);
+  cli_session_options(options, options->batches[0], options->precisions[0], policy,
+                      &session_options);
+  CS_TRY(st, cs_session_create(device, graph, &session_options, &session), done);
+  cli_end_progress();
+  st = use(options, graph, session);
+done:
+  cs_session_destroy(session);
+  cs_graph_destroy(graph);
+  cs_device_close(device);
+  return st;
+}
+
+/* ---- plan ---- */
+
+static cs_status print_plan(const char *text) {
+  json_t *plan = json_loads(text, 0, NULL);
+  cs_strbuf table = {0};
+  cs_strbuf_printf(&table, "%4s %6s %10s %10s %12s  %-32s %s\n", "#", "stream", "start us",
+                   "end us", "workspace", "task", "candidate");
+  size_t i;
+  json_t *task;
+  json_array_foreach(json_object_get(plan, "tasks"), i, task) {
+    cs_strbuf_printf(&table, "%4zu %6lld %10.1f %10.1f %12lld  %-32s %s\n", i,
+                     (long long)json_integer_value(json_object_get(task, "stream")),
+                     json_number_value(json_object_get(task, "start_us")),
+                     json_number_value(json_object_get(task, "end_us")),
+                     (long long)json_integer_value(
+                         json_object_get(json_object_get(task, "candidate"), "workspace_bytes")),
+                     json_string_value(json_object_get(task, "task")),
+                     json_string_value(json_object_get(json_object_get(task, "candidate"), "id")));
+  }
+  json_decref(plan);
+  char *all = NULL;
+  CS_RETURN_IF_ERROR(cs_strbuf_take(&table, &all));
+  cs_status st = cli_print(all);
+  free(all);
+  return st;
+}
+
+static cs_status use_for_plan(const cli_options *options, const cs_graph *graph,
+                              cs_session *session) {
+  (void)graph;
+  char *text = NULL;
+  CS_RETURN_IF_ERROR(cs_session_plan_json(session, &text));
+  cs_status st = CS_OK;
+  if (!options->json) {
+    st = print_plan(text);
+  } else {
+    st = strcmp(options->json, "-") == 0 ? cli_print(text) : cs_text_save(options->json, text);
+  }
+  cs_string_free(text);
+  return st;
+}
+
+static cs_status plan_command(const cli_options *options) {
+  if (strcmp(options->policy, "all") == 0) {
+    return cli_error(CS_CODE_USAGE, "--policy all: a plan is of one policy");
+  }
+  return with_session(options, options->policy, use_for_plan);
+}
+
+const cli_command cli_plan = {
+    .name = "plan",
+    .arguments = "MODEL.json",
+    .summary = "Plan a network and print or write the plan",
+    .help =
+        "Plans a network and prints the plan, or writes it as convsched.plan/1 with --json; "
+        "`run --plan FILE` executes it.\v"
+        "Example:\n  convsched plan models/googlenet.json --dtype f16 --json googlenet.plan.json",
+    .options = CLI_PLANNING | CLI_JSON | CLI_WEIGHTS,
+    .min_models = 1,
+    .max_models = 1,
+    .run = plan_command};
+
+/* ---- profile ---- */
+
+static cs_status use_for_profile(const cli_options *options, const cs_graph *graph,
+                                 cs_session *session) {
+  char *text = NULL;
+  CS_RETURN_IF_ERROR(cs_session_info_json(session, &text));
+  json_t *info = json_loads(text, 0, NULL);
+  cs_string_free(text);
+  const json_t *measured = json_object_get(info, "measured");
+  cs_strbuf line = {0};
+  cs_strbuf_printf(
+      &line,
+      "%s  batch %lld  %s: %lld operations (%lld from the cache), %lld candidates measured, %lld "
+      "rejected, %.1f s\n",
+      cs_graph_name(graph), (long long)options->batches[0],
+      cs_precision_name(options->precisions[0]),
+      (long long)json_integer_value(json_object_get(measured, "operations")),
+      (long long)json_integer_value(json_object_get(measured, "operations_cached")),
+      (long long)json_integer_value(json_object_get(measured, "candidates")),
+      (long long)json_integer_value(json_object_get(measured, "candidates_rejected")),
+      json_number_value(json_object_get(measured, "seconds")));
+  json_decref(info);
+  char *all = NULL;
+  CS_RETURN_IF_ERROR(cs_strbuf_take(&line, &all));
+  cs_status st = cli_print(all);
+  free(all);
+  return st;
+}
+
+static cs_status profile_command(const cli_options *options) {
+  cs_status st = CS_OK;
+  if (strcmp(options->policy, "all") != 0) {
+    return with_session(options, options->policy, use_for_profile);
+  }
+  int count;
+  const char *const *names = cs_policy_names(&count);
+  for (int i = 0; i < count && st == CS_OK; i++) {
+    st = with_session(options, names[i], use_for_profile);
+  }
+  return st;
+}
+
+const cli_command cli_profile = {
+    .name = "profile",
+    .arguments = "MODEL.json",
+    .summary = "Measure every operation's candidates into the cache",
+    .help =
+        "Measures every candidate of every operation of a network, in each layout the device "
+        "likes, and keeps the measurements for later runs.\v"
+        "Example:\n  convsched profile models/googlenet.json --dtype tf32 --batch 32",
+    .options = CLI_PLANNING,
+    .min_models = 1,
+    .max_models = 1,
+    .run = profile_command};

@@ -1,0 +1,46 @@
+/* One case of `run` (model, batch, dtype), its contenders, and how they are told. */
+#ifndef CONVSCHED_CLI_RUN_H_
+#define CONVSCHED_CLI_RUN_H_
+
+#include "base/base.h"
+#include "cli/cli.h"
+
+#define RUN_MAX_POLICIES 16
+
+typedef struct run_contender {
+  const char *policy;
+  cs_session *session;
+  double *samples; /* latency, microseconds */
+  int n_samples;
+  cs_stats stats;
+  double b2b_us;
+  json_t *info; /* cs_session_info_json */
+  cs_verification verification;
+  bool verified;
+} run_contender;
+
+typedef struct run_case {
+  const cli_options *options;
+  cs_device *device;
+  const cs_graph *graph;
+  const char *path;
+  int64_t batch;
+  cs_precision precision;
+  run_contender contenders[RUN_MAX_POLICIES]; /* the baseline `sequential` first */
+  int n;
+  double load_s; /* reading the graph */
+  double
+      first_result_s; /* from the start of the process to the first output; 0: not the first case */
+  bool passed;
+} run_case;
+
+/* `convsched.run/1` for a case. */
+cs_status run_record(const run_case *run, json_t **out) CS_MUST_USE;
+/* The table for a person. free() releases *out. */
+cs_status run_table(const run_case *run, char **out) CS_MUST_USE;
+
+/* Numbers and objects of a contender's info. */
+double run_info_number(const run_contender *contender, const char *key);
+double run_bound(const run_contender *contender, const char *key);
+
+#endif

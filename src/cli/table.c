@@ -1,0 +1,108 @@
+/* The table of `run`, for a person. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/run.h"
+
+static void print_bytes(char *out, size_t size, double bytes) {
+  if (bytes >= 1 << 30) {
+    snprintf(out, size, "%.2f GiB", bytes / (1 << 30));
+  } else {
+    snprintf(out, size, "%.1f MiB", bytes / (1 << 20));
+  }
+}
+
+static void print_header(const run_case *run, cs_strbuf *text) {
+  char *device = NULL;
+  cs_status st = cs_device_info_json(run->device, &device);
+  json_t *json = st == CS_OK ? json_loads(device, 0, NULL) : NULL;
+  cs_status_free(st);
+  cs_string_free(device);
+  const char *name = json_string_value(json_object_get(json, "name"));
+  const char *backend = json_string_value(json_object_get(json, "backend"));
+  cs_strbuf_printf(text, "\n%s  batch %lld  %s  on %s (%s)\n", cs_graph_name(run->graph),
+                   (long long)run->batch, cs_precision_name(run->precision), name ? name : "?",
+                   backend ? backend : "?");
+  if (backend && strcmp(backend, "cpu") == 0 && run->precision != CS_PRECISION_F32) {
+    cs_strbuf_printf(text,
+                     run->precision == CS_PRECISION_TF32
+                         ? "On this backend tf32 runs as f32.\n"
+                         : "On this backend %s is a storage type: arithmetic is f32.\n",
+                     cs_precision_name(run->precision));
+  }
+  json_decref(json);
+}
+
+static void print_verdict(const run_contender *contender, cs_strbuf *text) {
+  const cs_verification *v = &contender->verification;
+  if (!contender->verified) {
+    cs_strbuf_printf(text, "  not checked\n");
+    return;
+  }
+  cs_strbuf_printf(text, "  %.1e %s\n", v->rel_l2, v->passed ? "ok" : "WRONG");
+}
+
+static void print_row(const run_case *run, const run_contender *contender, cs_strbuf *text) {
+  char memory[32];
+  print_bytes(memory, sizeof memory, run_info_number(contender, "arena_bytes"));
+  double median = contender->stats.median;
+  double roofline = run_bound(contender, "roofline_us");
+  double critical = run_bound(contender, "critical_path_us");
+  cs_strbuf_printf(text, "%-12s %10.1f %10.1f %10.1f %7.0f %7.0f %10s %8.2fx", contender->policy,
+                   median, contender->stats.p90, contender->b2b_us,
+                   run_info_number(contender, "streams"), run_info_number(contender, "kernels"),
+                   memory, run->contenders[0].stats.median / median);
+  if (roofline > 0) {
+    cs_strbuf_printf(text, " %9.2fx %9.2fx", median / roofline, median / critical);
+  } else {
+    cs_strbuf_printf(text, " %10s %10s", "-", "-");
+  }
+  print_verdict(contender, text);
+}
+
+static void print_details(const run_case *run, cs_strbuf *text) {
+  const run_contender *chosen = &run->contenders[run->n - 1];
+  double roofline = run_bound(chosen, "roofline_us"),
+         critical = run_bound(chosen, "critical_path_us");
+  if (roofline > 0) {
+    cs_strbuf_printf(text,
+                     "Roofline (a bound) %.1f us; critical path of the fastest candidates (an "
+                     "estimate, cold weights) %.1f us.\n",
+                     roofline, critical);
+  }
+  for (int i = 0; i < run->n; i++) {
+    const run_contender *contender = &run->contenders[i];
+    const cs_verification *v = &contender->verification;
+    if (!contender->verified) continue;
+    cs_strbuf_printf(text, "%s: %d nodes checked against float64, worst %s (limit %.1e)%s",
+                     contender->policy, v->nodes_checked, v->worst_node, v->tolerance,
+                     !v->bitwise_applies ? "; a candidate is not deterministic, so the serial run "
+                                           "was compared within rounding"
+                     : v->bitwise_equal  ? "; bit for bit as when run serially"
+                                         : "; DIFFERS from the serial run");
+    if (isfinite(v->end_to_end)) {
+      cs_strbuf_printf(text, "; end to end %.2e", v->end_to_end);
+      if (isfinite(v->end_to_end_limit)) {
+        cs_strbuf_printf(text, " (limit %.2e, twice PyTorch's own)", v->end_to_end_limit);
+      } else {
+        cs_strbuf_printf(text, " (no recorded limit)");
+      }
+    }
+    cs_strbuf_printf(text, "\n");
+  }
+  if (run->first_result_s > 0) {
+    cs_strbuf_printf(text, "First result after %.3f s.\n", run->first_result_s);
+  }
+}
+
+cs_status run_table(const run_case *run, char **out) {
+  cs_strbuf text = {0};
+  print_header(run, &text);
+  cs_strbuf_printf(&text, "%-12s %10s %10s %10s %7s %7s %10s %9s %10s %10s  %s\n", "policy",
+                   "median us", "p90 us", "b2b us", "streams", "kernels", "memory", "vs seq.",
+                   "vs roof", "vs path", "error, verdict");
+  for (int i = 0; i < run->n; i++) print_row(run, &run->contenders[i], &text);
+  print_details(run, &text);
+  return cs_strbuf_take(&text, out);
+}

@@ -1,0 +1,177 @@
+/* The small commands: inspect, doctor, cache, generate-weights. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "cli/cli.h"
+
+static cs_status print_buffer(cs_strbuf *text) {
+  char *all = NULL;
+  CS_RETURN_IF_ERROR(cs_strbuf_take(text, &all));
+  cs_status st = cli_print(all);
+  free(all);
+  return st;
+}
+
+/* ---- inspect ---- */
+
+static void print_shape(cs_strbuf *text, const char *name, int rank, const int64_t *dims) {
+  cs_strbuf_printf(text, "  %s [", name);
+  for (int d = 0; d < rank; d++) {
+    if (dims[d] == CS_DIM_N) {
+      cs_strbuf_printf(text, "%sN", d ? ", " : "");
+    } else {
+      cs_strbuf_printf(text, "%s%" PRId64, d ? ", " : "", dims[d]);
+    }
+  }
+  cs_strbuf_printf(text, "]\n");
+}
+
+static void count_operators(const json_t *nodes, json_t *counts) {
+  size_t i;
+  json_t *node;
+  json_array_foreach(nodes, i, node) {
+    const char *op = json_string_value(json_object_get(node, "op"));
+    json_int_t count = json_integer_value(json_object_get(counts, op));
+    json_object_set_new(counts, op, json_integer(count + 1));
+  }
+}
+
+static cs_status inspect_command(const cli_options *options) {
+  cs_graph *graph = NULL;
+  char *json = NULL;
+  int64_t dims[8];
+  CS_RETURN_IF_ERROR(cs_graph_load(options->models.items[0], &graph));
+  cs_status st = cs_graph_to_json(graph, &json);
+  if (st != CS_OK) {
+    cs_graph_destroy(graph);
+    return st;
+  }
+  json_t *root = json_loads(json, 0, NULL), *counts = json_object();
+  cs_string_free(json);
+  const json_t *nodes = json_object_get(root, "nodes");
+  cs_strbuf text = {0};
+  cs_strbuf_printf(&text, "%s: %zu nodes, %" PRId64 " parameters\ninputs\n", cs_graph_name(graph),
+                   json_array_size(nodes), cs_graph_parameter_count(graph));
+  for (int i = 0; i < cs_graph_input_count(graph); i++) {
+    int rank = cs_graph_input_shape(graph, i, dims);
+    print_shape(&text, cs_graph_input_name(graph, i), rank, dims);
+  }
+  cs_strbuf_printf(&text, "outputs\n");
+  for (int i = 0; i < cs_graph_output_count(graph); i++) {
+    int rank = cs_graph_output_shape(graph, i, dims);
+    print_shape(&text, cs_graph_output_name(graph, i), rank, dims);
+  }
+  cs_strbuf_printf(&text, "operators\n");
+  count_operators(nodes, counts);
+  const char *op;
+  json_t *count;
+  json_object_foreach(counts, op, count) {
+    cs_strbuf_printf(&text, "  %-20s %lld\n", op, (long long)json_integer_value(count));
+  }
+  json_decref(counts);
+  json_decref(root);
+  cs_graph_destroy(graph);
+  return print_buffer(&text);
+}
+
+const cli_command cli_inspect = {
+    .name = "inspect",
+    .arguments = "MODEL.json",
+    .summary = "Show a graph's shapes, operators and parameters",
+    .help = "Shows what a graph consists of.\vExample:\n  convsched inspect models/resnet50.json",
+    .min_models = 1,
+    .max_models = 1,
+    .run = inspect_command};
+
+/* ---- doctor ---- */
+
+static void print_findings(cs_strbuf *text, json_t *object, int indent) {
+  const char *key;
+  json_t *value;
+  json_object_foreach(object, key, value) {
+    cs_strbuf_printf(text, "%*s%s: ", indent, "", key);
+    if (json_is_object(value)) {
+      cs_strbuf_printf(text, "\n");
+      print_findings(text, value, indent + 2);
+      continue;
+    }
+    char *plain = json_is_string(value) ? NULL : json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+    cs_strbuf_printf(text, "%s\n", plain ? plain : json_string_value(value));
+    free(plain);
+  }
+}
+
+static cs_status doctor_command(const cli_options *options) {
+  char *json = NULL;
+  CS_RETURN_IF_ERROR(cs_doctor_json(&json));
+  cs_status st;
+  if (options->json) {
+    st = strcmp(options->json, "-") == 0 ? cli_print(json) : cs_text_save(options->json, json);
+  } else {
+    json_t *root = json_loads(json, 0, NULL);
+    cs_strbuf text = {0};
+    cs_strbuf_printf(&text, "convsched %s\n", cs_version_string());
+    print_findings(&text, root, 0);
+    json_decref(root);
+    st = print_buffer(&text);
+  }
+  cs_string_free(json);
+  return st;
+}
+
+const cli_command cli_doctor = {
+    .name = "doctor",
+    .arguments = "",
+    .summary = "Say what was found on this machine and what to do about what is missing",
+    .help =
+        "Says which devices and libraries were found and what to do about what is missing.\v"
+        "Example:\n  convsched doctor",
+    .options = CLI_JSON,
+    .run = doctor_command};
+
+/* ---- cache ---- */
+
+static cs_status cache_command(const cli_options *options) {
+  (void)options;
+  char *path = NULL;
+  CS_RETURN_IF_ERROR(cs_default_cache_directory(&path));
+  cs_strbuf text = {0};
+  cs_strbuf_printf(&text, "%s\n", path);
+  cs_string_free(path);
+  return print_buffer(&text);
+}
+
+const cli_command cli_cache = {
+    .name = "cache",
+    .arguments = "",
+    .summary = "Print the folder that measurements are kept in",
+    .help = "Prints the folder of the profile database.\vExample:\n  du -sh $(convsched cache)",
+    .run = cache_command};
+
+/* ---- generate-weights ---- */
+
+static cs_status generate_weights_command(const cli_options *options) {
+  cs_graph *graph = NULL;
+  if (!options->output)
+    return cli_error(CS_CODE_USAGE, "generate-weights: --output FILE is missing");
+  CS_RETURN_IF_ERROR(cs_graph_load(options->models.items[0], &graph));
+  cs_status st = cs_graph_write_generated_weights(graph, options->seed, options->output);
+  cs_graph_destroy(graph);
+  return st;
+}
+
+const cli_command cli_generate_weights = {
+    .name = "generate-weights",
+    .arguments = "MODEL.json",
+    .summary = "Write the parameters generated from a seed as safetensors",
+    .help =
+        "Writes the parameters that a run without weights would use.\v"
+        "Example:\n  convsched generate-weights models/resnet50.json --seed 7 --output "
+        "resnet50.safetensors",
+    .options = CLI_SEED | CLI_OUTPUT,
+    .min_models = 1,
+    .max_models = 1,
+    .run = generate_weights_command};
