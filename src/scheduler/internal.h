@@ -1,0 +1,94 @@
+/* What the scheduler's files share among themselves: bit sets, task times, building plans, graph
+ * algorithms over tasks. Not for other modules. Pure; every result is a function of its arguments.
+ */
+#ifndef CONVSCHED_SCHEDULER_INTERNAL_H_
+#define CONVSCHED_SCHEDULER_INTERNAL_H_
+
+#include "scheduler/policy.h"
+
+#define CS_ARENA_ALIGNMENT 256
+
+/* ---- Bit sets: `words` 64-bit words a set ---- */
+
+static inline size_t cs_bit_words(int n) {
+  return ((size_t)n + 63) / 64;
+}
+static inline bool cs_bit_get(const uint64_t *set, int i) {
+  return (set[i / 64] >> (i % 64)) & 1;
+}
+static inline void cs_bit_set(uint64_t *set, int i) {
+  set[i / 64] |= UINT64_C(1) << (i % 64);
+}
+static inline void cs_bits_or(uint64_t *into, const uint64_t *from, size_t words) {
+  for (size_t w = 0; w < words; w++) into[w] |= from[w];
+}
+static inline bool cs_bits_subset(const uint64_t *a, const uint64_t *b, size_t words) {
+  for (size_t w = 0; w < words; w++)
+    if (a[w] & ~b[w]) return false;
+  return true;
+}
+
+/* ---- Partial order of a plan ---- */
+
+struct cs_order {
+  int n;
+  size_t words;
+  uint64_t *before; /* n sets of positions */
+};
+static inline const uint64_t *cs_order_set(const cs_order *order, int position) {
+  return order->before + (size_t)position * order->words;
+}
+
+/* ---- Building plans ---- */
+
+/* Zeroes *plan and makes room for the program's tasks and buffers (n_tasks, n_buffers set). */
+cs_status cs_plan_begin(const cs_program *program, cs_plan *plan) CS_MUST_USE;
+/* Puts a task at a launch position with a candidate (copied; workspace_bytes follows). */
+cs_status cs_plan_place(cs_plan *plan, int position, int task, int stream,
+                        const cs_candidate *candidate) CS_MUST_USE;
+/* Fills the waits of every position from tasks, order and streams: the fewest that, with stream
+ * order, enforce every dependency of the program. */
+cs_status cs_plan_fill_waits(cs_plan *plan, const cs_program *program) CS_MUST_USE;
+/* position_of[n_tasks] from the launch order. */
+void cs_plan_positions(const cs_plan *plan, int *position_of);
+
+/* Predicted start and end of every task and predicted_us: a stream runs its tasks one after the
+ * other, a task starts when its stream and its waits are done, tasks of different streams do not
+ * slow each other. `choices` as in cs_policy_input. INTERNAL: a candidate that is no choice. */
+cs_status cs_plan_timeline(cs_plan *plan, const cs_task_choices *choices) CS_MUST_USE;
+
+/* Marks the members[n_tasks] of a heaviest antichain of workspaces; its weight in bytes. */
+cs_status cs_plan_heaviest_antichain(const cs_plan *plan, bool *members,
+                                     int64_t *weight) CS_MUST_USE;
+/* Exchanges candidates for ones with less workspace until the peak is within `limit` bytes.
+ * NOT_FOUND names the smallest peak these streams allow. */
+cs_status cs_plan_limit_workspace(cs_plan *plan, const cs_program *program,
+                                  const cs_task_choices *choices, int64_t limit) CS_MUST_USE;
+
+/* The index of the choice with this candidate id, -1 if there is none. */
+int cs_choice_find(const cs_task_choices *choices, const char *id);
+
+/* ---- Algorithms over the dependency graph of a program's tasks ---- */
+
+/* Edges u → v of a directed acyclic graph over n nodes numbered in topological order: those into
+ * node v are from[first[v]] … from[first[v + 1] − 1], ascending. */
+typedef struct cs_dag {
+  int n, n_edges;
+  int *first; /* n + 1 */
+  int *from;
+} cs_dag;
+cs_status cs_dag_of_program(const cs_program *program, cs_dag *out) CS_MUST_USE;
+void cs_dag_free(cs_dag *dag);
+/* Ancestors of every node as n bit sets of cs_bit_words(n) words; free() releases. */
+cs_status cs_dag_ancestors(const cs_dag *dag, uint64_t **out) CS_MUST_USE;
+/* The minimum equivalent graph: the transitive reduction. */
+cs_status cs_dag_reduce(const cs_dag *dag, cs_dag *out) CS_MUST_USE;
+/* Longest time from the start of each node to the end of the graph, the node's own included. */
+cs_status cs_dag_remaining(const cs_dag *dag, const double *time_us, double *out) CS_MUST_USE;
+
+/* Maximum bipartite matching (Hopcroft and Karp, 1973) over edges left → right given as a cs_dag's
+ * "from" lists: left nodes that may be matched to right node v are from[first[v]] …. Fills
+ * next[left] and prev[right] with the partner or −1; *size the number of pairs. */
+cs_status cs_bipartite_match(const cs_dag *edges, int *next, int *prev, int *size) CS_MUST_USE;
+
+#endif

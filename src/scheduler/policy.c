@@ -1,0 +1,82 @@
+/* The registry of policies, and how a policy's choice becomes a finished plan. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scheduler/internal.h"
+
+static const cs_policy *const policies[] = {&cs_policy_sequential, &cs_policy_streams};
+
+const cs_policy *const *cs_policy_all(int *count) {
+  *count = (int)(sizeof policies / sizeof policies[0]);
+  return policies;
+}
+
+const cs_policy *cs_policy_find(const char *name) {
+  for (size_t i = 0; i < sizeof policies / sizeof policies[0]; i++)
+    if (strcmp(policies[i]->name, name) == 0) return policies[i];
+  return NULL;
+}
+
+/* What every policy may rely on. */
+static cs_status check_input(const cs_policy_input *input) {
+  const cs_program *program = input->program;
+  if (input->max_streams < 1)
+    return cs_error(CS_CODE_USAGE, "found %d streams to plan for, wanted at least 1",
+                    input->max_streams);
+  if (input->workspace_limit < 0 || input->memory_limit < 0)
+    return cs_error(CS_CODE_USAGE,
+                    "found a workspace limit of %" PRId64 " and a memory limit of %" PRId64
+                    " bytes, wanted 0 (none) or more",
+                    input->workspace_limit, input->memory_limit);
+  for (int t = 0; t < program->n_tasks; t++) {
+    const cs_task *task = &program->tasks[t];
+    if (input->choices[t].n < 1)
+      return cs_error(CS_CODE_NOT_FOUND, "task %s has no admissible measured candidate",
+                      task->name);
+    for (int i = 0; i < task->n_preds; i++)
+      if (task->preds[i] < 0 || task->preds[i] >= t)
+        return cs_error(CS_CODE_INTERNAL, "task %s depends on task %d, wanted one before %d",
+                        task->name, task->preds[i], t);
+  }
+  return CS_OK;
+}
+
+/* What a plan says about where it came from. */
+static cs_status fill_origin(cs_plan *plan, const cs_policy *policy, const cs_policy_input *input) {
+  const cs_graph *graph = input->program->graph;
+  CS_RETURN_IF_ERROR(cs_strdup_to(policy->name, &plan->policy));
+  CS_RETURN_IF_ERROR(cs_strdup_to(input->device_identity, &plan->device_identity));
+  plan->graph_hash = input->graph_hash;
+  plan->precision = input->program->precision;
+  plan->batch = graph->batch;
+  plan->seed = input->seed;
+  plan->n_values = graph->n_values;
+  plan->layouts = cs_calloc((size_t)graph->n_values, sizeof *plan->layouts);
+  if (!plan->layouts) return cs_no_memory("the layouts of a plan", (size_t)graph->n_values);
+  if (graph->n_values > 0)
+    memcpy(plan->layouts, input->program->layouts, (size_t)graph->n_values * sizeof *plan->layouts);
+  return CS_OK;
+}
+
+cs_status cs_plan_make(const cs_policy *policy, const cs_policy_input *input, cs_plan **out) {
+  *out = NULL;
+  CS_RETURN_IF_ERROR(check_input(input));
+  cs_status st = CS_OK;
+  cs_plan *plan = cs_calloc(1, sizeof *plan);
+  if (!plan) return cs_no_memory("a plan", sizeof *plan);
+  CS_TRY(st, policy->plan(input, plan), done);
+  CS_TRY(st, fill_origin(plan, policy, input), done);
+  if (input->workspace_limit > 0)
+    CS_TRY(st,
+           cs_plan_limit_workspace(plan, input->program, input->choices, input->workspace_limit),
+           done);
+  CS_TRY(st, cs_plan_memory(plan, input->program, true, input->memory_limit), done);
+  CS_TRY(st, cs_plan_timeline(plan, input->choices), done);
+  CS_TRY(st, cs_plan_check(plan, input->program, input->workspace_limit, input->memory_limit),
+         done);
+  *out = plan, plan = NULL;
+done:
+  cs_plan_destroy(plan);
+  return cs_annotate(st, "policy %s: ", policy->name);
+}
