@@ -1,0 +1,130 @@
+/* Files: whole reads with a limit, replacement, appends by several processes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+
+static char folder[64];
+
+static int make_folder(void **state) {
+  (void)state;
+  strcpy(folder, "/tmp/convsched-file-XXXXXX");
+  return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state) {
+  (void)state;
+  char command[128];
+  snprintf(command, sizeof command, "rm -rf %s", folder);
+  return system(command);
+}
+
+static const char *in_folder(const char *name) {
+  static char path[256];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  return path;
+}
+
+static void test_replace_and_read(void **state) {
+  (void)state;
+  char *text;
+  size_t length;
+  assert_null(cs_file_replace(in_folder("a"), "one", 3));
+  assert_null(cs_file_replace(in_folder("a"), "three", 5));
+  assert_null(cs_file_read(in_folder("a"), 5, &text, &length));
+  assert_int_equal(length, 5);
+  assert_string_equal(text, "three");
+  free(text);
+  cs_status st = cs_file_read(in_folder("a"), 4, &text, &length);
+  assert_int_equal(cs_status_code(st), CS_CODE_BAD_INPUT);
+  cs_status_free(st);
+  st = cs_file_read(in_folder("none"), 4, &text, &length);
+  assert_int_equal(cs_status_code(st), CS_CODE_IO);
+  assert_non_null(strstr(cs_status_message(st), "none"));
+  cs_status_free(st);
+  st = cs_file_read(folder, 4, &text, &length);
+  assert_int_equal(cs_status_code(st), CS_CODE_IO);
+  cs_status_free(st);
+}
+
+static void test_device_is_not_replaced(void **state) {
+  (void)state;
+  cs_status st = cs_file_replace("/dev/full", "x", 1);
+  assert_int_equal(cs_status_code(st), CS_CODE_IO);
+  cs_status_free(st);
+  struct stat info;
+  assert_int_equal(stat("/dev/full", &info), 0);
+  assert_true(S_ISCHR(info.st_mode));
+}
+
+/* Four processes append 200 lines each; no line is lost or torn. */
+static void test_concurrent_appends(void **state) {
+  (void)state;
+  const char *path = in_folder("log");
+  for (int p = 0; p < 4; p++) {
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child > 0) continue;
+    char line[64];
+    for (int i = 0; i < 200; i++) {
+      int n = snprintf(line, sizeof line, "%d:%d:%040d\n", p, i, i);
+      cs_status st = cs_file_append_locked(path, line, (size_t)n);
+      if (st != CS_OK) _exit(1);
+    }
+    _exit(0);
+  }
+  int result;
+  while (wait(&result) > 0) assert_int_equal(result, 0);
+  char *text;
+  size_t length;
+  assert_null(cs_file_read(path, 1 << 20, &text, &length));
+  int next[4] = {0}, lines = 0;
+  for (char *line = text; *line; line = strchr(line, '\n') + 1, lines++) {
+    int p, i, again;
+    assert_int_equal(sscanf(line, "%d:%d:%d", &p, &i, &again), 3);
+    assert_int_equal(i, next[p]++);
+    assert_int_equal(again, i);
+  }
+  assert_int_equal(lines, 800);
+  free(text);
+}
+
+static void test_folders_and_neighbours(void **state) {
+  (void)state;
+  assert_null(cs_make_directories(in_folder("x/y/z")));
+  assert_null(cs_make_directories(in_folder("x/y/z")));
+  assert_int_equal(access(in_folder("x/y/z"), W_OK), 0);
+  assert_null(cs_file_replace(in_folder("plain"), "", 0));
+  cs_status st = cs_make_directories(in_folder("plain/z"));
+  assert_int_equal(cs_status_code(st), CS_CODE_IO);
+  cs_status_free(st);
+  char *path;
+  assert_null(cs_path_beside("models/a.json", "w.bin", &path));
+  assert_string_equal(path, "models/w.bin");
+  free(path);
+  assert_null(cs_path_beside("a.json", "w.bin", &path));
+  assert_string_equal(path, "w.bin");
+  free(path);
+  assert_null(cs_path_beside("models/a.json", "/tmp/w.bin", &path));
+  assert_string_equal(path, "/tmp/w.bin");
+  free(path);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_replace_and_read),
+      cmocka_unit_test(test_device_is_not_replaced),
+      cmocka_unit_test(test_concurrent_appends),
+      cmocka_unit_test(test_folders_and_neighbours),
+  };
+  return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
