@@ -1,0 +1,201 @@
+/* y = act(x · scale[c] + shift[c] ⊕ z), each part optional: activations, Add, Mul,
+ * BatchNormalization and the epilogue of a convolution are all cases of it. */
+#include "backend/cuda/loop_nest.cuh"
+
+enum { HAS_OTHER = 1, HAS_CHANNELS = 2 };
+
+template <bool WIDE>
+struct ElementwiseParams {
+  NestParams<WIDE> nest; /* y, x, then z and the channel index where they are there */
+  const void *x, *other;
+  const float *scale, *shift; /* may be NULL */
+  void *y;
+  bool multiply; /* x · z instead of x + z */
+  Activation act;
+};
+
+/* The vector of a [C] array at `offset`: V neighbours, or one channel for all. */
+template <int V>
+__device__ __forceinline__ void load_channels(const float *from, bool adjacent, float (&v)[V]) {
+  if (V > 1 && adjacent) {
+    load_vector<float, V>(from, v);
+  } else {
+#pragma unroll
+    for (int i = 0; i < V; i++) v[i] = from[0];
+  }
+}
+
+template <typename T, int V, bool WIDE, int PARTS>
+__global__ void cs_elementwise_kernel(const __grid_constant__ ElementwiseParams<WIDE> p) {
+  using I = typename Index<WIDE>::type;
+  constexpr int kTensors = 2 + (PARTS & HAS_OTHER ? 1 : 0) + (PARTS & HAS_CHANNELS ? 1 : 0);
+  I index = thread_index<I>();
+  if (index >= p.nest.total) return;
+  I offset[kTensors];
+  nest_offsets(p.nest, index, offset);
+  float x[V], other[V], scale[V], shift[V];
+  load_vector<T, V>(static_cast<const T *>(p.x) + offset[1], x);
+  if constexpr ((PARTS & HAS_OTHER) != 0)
+    load_vector<T, V>(static_cast<const T *>(p.other) + offset[2], other);
+  if constexpr ((PARTS & HAS_CHANNELS) != 0) {
+    bool adjacent = p.nest.stride[kTensors - 1][0] != 0;
+    load_channels<V>(p.shift + offset[kTensors - 1], adjacent, shift);
+    if (p.scale != nullptr) {
+      load_channels<V>(p.scale + offset[kTensors - 1], adjacent, scale);
+#pragma unroll
+      for (int i = 0; i < V; i++) x[i] = fmaf(x[i], scale[i], shift[i]);
+    } else {
+#pragma unroll
+      for (int i = 0; i < V; i++) x[i] += shift[i];
+    }
+  }
+  if constexpr ((PARTS & HAS_OTHER) != 0) {
+#pragma unroll
+    for (int i = 0; i < V; i++) x[i] = p.multiply ? x[i] * other[i] : x[i] + other[i];
+  }
+  activate<V>(p.act, x);
+  store_vector<T, V>(static_cast<T *>(p.y) + offset[0], x);
+}
+
+/* What one launch computes, before it is known how wide and which type. */
+struct Elementwise {
+  const cs_tensor_desc *x_desc, *other_desc, *y_desc; /* other_desc: NULL when there is none */
+  const void *x, *other;
+  const float *scale, *shift;
+  void *y;
+  bool multiply;
+  cs_activation act;
+};
+
+template <typename T, int V, bool WIDE, int PARTS>
+static cs_status launch_parts(const Elementwise &e, const LoopNest &nest, cudaStream_t stream) {
+  ElementwiseParams<WIDE> params = {
+      nest_params<WIDE>(&nest, V), e.x, e.other, e.scale, e.shift, e.y, e.multiply,
+      activation_of(e.act)};
+  return launch_linear("elementwise", cs_elementwise_kernel<T, V, WIDE, PARTS>, params.nest.total,
+                       params, stream);
+}
+
+template <typename T, int PARTS>
+static cs_status launch_width(const Elementwise &e, const LoopNest &nest, cudaStream_t stream) {
+  constexpr int V = kVector<T>;
+  if (!nest_fits_narrow(&nest)) return launch_parts<T, 1, true, PARTS>(e, nest, stream);
+  bool vector = nest_vectorises(&nest, 0, V, e.y_desc->alignment, sizeof(T)) &&
+                nest_vectorises(&nest, 1, V, e.x_desc->alignment, sizeof(T));
+  if (PARTS & HAS_OTHER)
+    vector = vector && nest_vectorises(&nest, 2, V, e.other_desc->alignment, sizeof(T));
+  if (PARTS & HAS_CHANNELS) {
+    int t = nest.n_tensors - 1;
+    bool aligned = ((uintptr_t)e.scale | (uintptr_t)e.shift) % 16 == 0;
+    vector = vector && (nest.stride[t][0] == 0 || (aligned && nest_vectorises(&nest, t, V, 16, 4)));
+  }
+  return vector ? launch_parts<T, V, false, PARTS>(e, nest, stream)
+                : launch_parts<T, 1, false, PARTS>(e, nest, stream);
+}
+
+static cs_status launch_elementwise(const Elementwise &e, cudaStream_t stream) {
+  LoopNest nest = nest_begin(view_of(e.y_desc));
+  nest_add(&nest, view_of(e.x_desc));
+  if (e.other_desc) nest_add(&nest, view_of(e.other_desc));
+  if (e.shift) nest_add_channels(&nest);
+  nest_collapse(&nest);
+  return by_dtype(e.y_desc->dtype, [&](auto type) {
+    using T = decltype(type);
+    if (e.other_desc && e.shift) return launch_width<T, HAS_OTHER | HAS_CHANNELS>(e, nest, stream);
+    if (e.other_desc) return launch_width<T, HAS_OTHER>(e, nest, stream);
+    if (e.shift) return launch_width<T, HAS_CHANNELS>(e, nest, stream);
+    return launch_width<T, 0>(e, nest, stream);
+  });
+}
+
+cs_status cs_cuda_epilogue_launch(const cs_op_desc *desc, const float *bias, const void *residual,
+                                  void *y, cudaStream_t stream) {
+  const cs_tensor_desc *residual_desc = residual ? &desc->inputs[desc->n_inputs - 1] : NULL;
+  Elementwise e = {&desc->output, residual_desc,   &desc->output, y, residual, NULL, bias, y,
+                   false,         desc->activation};
+  return launch_elementwise(e, stream);
+}
+
+/* ---- Relu … Tanh, Add, Mul ---- */
+
+static int data_inputs(const cs_op_desc *desc) {
+  return desc->n_inputs - (desc->has_residual ? 1 : 0);
+}
+
+static int elementwise_variants(const cs_op_desc *desc, const char **ids, int capacity) {
+  int wanted = desc->op == CS_OP_ADD || desc->op == CS_OP_MUL ? 2 : 1, count = 0;
+  if (desc->has_residual || desc->has_bias || data_inputs(desc) != wanted) return 0;
+  if (wanted == 1 && desc->activation.kind != CS_ACT_NONE) return 0;
+  static const char *const kIds[] = {"cuda.relu.v1",    "cuda.leaky_relu.v1", "cuda.clip.v1",
+                                     "cuda.sigmoid.v1", "cuda.tanh.v1",       "cuda.add.v1",
+                                     "cuda.mul.v1"};
+  add_variant(ids, capacity, &count, kIds[desc->op - CS_OP_RELU]);
+  return count;
+}
+static_assert(CS_OP_LEAKY_RELU == CS_OP_RELU + 1 && CS_OP_CLIP == CS_OP_RELU + 2 &&
+                  CS_OP_SIGMOID == CS_OP_RELU + 3 && CS_OP_TANH == CS_OP_RELU + 4 &&
+                  CS_OP_ADD == CS_OP_RELU + 5 && CS_OP_MUL == CS_OP_RELU + 6,
+              "the ids follow the operators");
+
+static cs_status elementwise_launch(const cs_op_desc *desc, const char *, const void *const *inputs,
+                                    const void *, void *output, cudaStream_t stream) {
+  bool binary = desc->op == CS_OP_ADD || desc->op == CS_OP_MUL;
+  Elementwise e = {&desc->inputs[0],
+                   binary ? &desc->inputs[1] : NULL,
+                   &desc->output,
+                   inputs[0],
+                   binary ? inputs[1] : NULL,
+                   NULL,
+                   NULL,
+                   output,
+                   desc->op == CS_OP_MUL,
+                   binary ? desc->activation : activation_of_op(desc)};
+  return launch_elementwise(e, stream);
+}
+
+const KernelFamily cs_elementwise_family = {elementwise_variants, NULL, NULL, elementwise_launch};
+
+/* ---- BatchNormalization: weights are f32 scale [C], then f32 shift [C] ---- */
+
+static int64_t channels_of(const cs_op_desc *desc) {
+  return view_of(&desc->output).dim[1];
+}
+
+static int batch_norm_variants(const cs_op_desc *desc, const char **ids, int capacity) {
+  int count = 0;
+  if (data_inputs(desc) != 1 || desc->output.shape.rank < 2) return 0;
+  add_variant(ids, capacity, &count, "cuda.batch_norm.v1");
+  return count;
+}
+
+static int64_t batch_norm_weight_bytes(const cs_op_desc *desc) {
+  return 2 * weight_part_bytes(channels_of(desc) * (int64_t)sizeof(float));
+}
+
+static void batch_norm_pack(const cs_op_desc *desc, const float *weight, const float *bias,
+                            void *host_out) {
+  size_t bytes = (size_t)channels_of(desc) * sizeof(float);
+  memset(host_out, 0, (size_t)batch_norm_weight_bytes(desc));
+  memcpy(host_out, weight, bytes);
+  memcpy((char *)host_out + weight_part_bytes((int64_t)bytes), bias, bytes);
+}
+
+static cs_status batch_norm_launch(const cs_op_desc *desc, const char *, const void *const *inputs,
+                                   const void *weights, void *output, cudaStream_t stream) {
+  const char *scale = static_cast<const char *>(weights);
+  const char *shift = scale + weight_part_bytes(channels_of(desc) * (int64_t)sizeof(float));
+  Elementwise e = {&desc->inputs[0],
+                   desc->has_residual ? &desc->inputs[1] : NULL,
+                   &desc->output,
+                   inputs[0],
+                   desc->has_residual ? inputs[1] : NULL,
+                   reinterpret_cast<const float *>(scale),
+                   reinterpret_cast<const float *>(shift),
+                   output,
+                   false,
+                   desc->activation};
+  return launch_elementwise(e, stream);
+}
+
+const KernelFamily cs_batch_norm_family = {batch_norm_variants, batch_norm_weight_bytes,
+                                           batch_norm_pack, batch_norm_launch};

@@ -1,0 +1,73 @@
+/* Which kernel family serves which operator. */
+#include "backend/cuda/kernel_util.cuh"
+
+static const KernelFamily *family_of(cs_op op) {
+  switch (op) {
+    case CS_OP_CONV:
+    case CS_OP_CONV_TRANSPOSE:
+      return &cs_conv_family;
+    case CS_OP_GEMM:
+      return &cs_gemm_family;
+    case CS_OP_BATCH_NORM:
+      return &cs_batch_norm_family;
+    case CS_OP_RELU:
+    case CS_OP_LEAKY_RELU:
+    case CS_OP_CLIP:
+    case CS_OP_SIGMOID:
+    case CS_OP_TANH:
+    case CS_OP_ADD:
+    case CS_OP_MUL:
+      return &cs_elementwise_family;
+    case CS_OP_MAX_POOL:
+    case CS_OP_AVERAGE_POOL:
+    case CS_OP_GLOBAL_AVERAGE_POOL:
+      return &cs_pool_family;
+    case CS_OP_LRN:
+      return &cs_lrn_family;
+    case CS_OP_SOFTMAX:
+      return &cs_softmax_family;
+    case CS_OP_PAD:
+      return &cs_pad_family;
+    case CS_OP_COPY:
+      return &cs_copy_family;
+    default:
+      return NULL;
+  }
+}
+
+int cs_cuda_kernel_variants(const cs_op_desc *desc, const char **ids, int capacity) {
+  const KernelFamily *family = family_of(desc->op);
+  return family && plain_tensors(desc) ? family->variants(desc, ids, capacity) : 0;
+}
+
+static cs_status find_variant(const cs_op_desc *desc, const char *id, const KernelFamily **out) {
+  const char *ids[8];
+  int count = cs_cuda_kernel_variants(desc, ids, 8);
+  for (int i = 0; i < count; i++) {
+    if (strcmp(ids[i], id) != 0) continue;
+    *out = family_of(desc->op);
+    return CS_OK;
+  }
+  return cs_error(CS_CODE_BAD_INPUT, "%s: no kernel \"%s\" for this operation; %d others apply",
+                  cs_op_name(desc->op), id, count);
+}
+
+int64_t cs_cuda_kernel_weight_bytes(const cs_op_desc *desc, const char *) {
+  const KernelFamily *family = family_of(desc->op);
+  return family && family->weight_bytes ? family->weight_bytes(desc) : 0;
+}
+
+cs_status cs_cuda_kernel_pack_weights(const cs_op_desc *desc, const char *id, const float *weight,
+                                      const float *bias, void *host_out) {
+  const KernelFamily *family;
+  CS_RETURN_IF_ERROR(find_variant(desc, id, &family));
+  if (family->pack) family->pack(desc, weight, bias, host_out);
+  return CS_OK;
+}
+
+cs_status cs_cuda_kernel_launch(const cs_op_desc *desc, const char *id, const void *const *inputs,
+                                const void *weights, void *output, cudaStream_t stream) {
+  const KernelFamily *family;
+  CS_RETURN_IF_ERROR(find_variant(desc, id, &family));
+  return family->launch(desc, id, inputs, weights, output, stream);
+}

@@ -1,0 +1,269 @@
+/* The double twin of the plain C reference: each operation by definition, one thread an output
+ * element, double sums. Value and magnitude come out as row-major NCHW doubles. */
+#include "backend/cuda/kernel_util.cuh"
+
+struct RefTensor {
+  const void *data;
+  int64_t dim[4], stride[4];
+  int dtype;
+};
+
+struct RefParams {
+  RefTensor in[CS_MAX_OP_INPUTS];
+  const float *weight, *bias;
+  double *value, *magnitude;
+  int64_t total, dim[4];
+  cs_attrs attrs;
+  cs_activation act, own_act; /* behind the operation; the operation itself */
+  int op, residual;           /* residual: its index or -1 */
+};
+
+/* What was summed for one element, and the sum of the absolute values. */
+struct RefSum {
+  double value, magnitude;
+};
+
+__device__ __forceinline__ double ref_load(const RefTensor &t, int64_t n, int64_t c, int64_t h,
+                                           int64_t w) {
+  int64_t at = n * t.stride[0] + c * t.stride[1] + h * t.stride[2] + w * t.stride[3];
+  if (t.dtype == CS_DTYPE_F16) return (double)__half2float(static_cast<const __half *>(t.data)[at]);
+  if (t.dtype == CS_DTYPE_BF16)
+    return (double)__bfloat162float(static_cast<const __nv_bfloat16 *>(t.data)[at]);
+  return (double)static_cast<const float *>(t.data)[at];
+}
+
+__device__ __forceinline__ void ref_add(RefSum *sum, double term) {
+  sum->value += term;
+  sum->magnitude += fabs(term);
+}
+
+__device__ double ref_activate(const cs_activation &act, double x) {
+  switch (act.kind) {
+    case CS_ACT_RELU:
+      return x > 0 ? x : 0;
+    case CS_ACT_LEAKY_RELU:
+      return x > 0 ? x : act.alpha * x;
+    case CS_ACT_CLIP:
+      return fmin(fmax(x, act.alpha), act.beta);
+    case CS_ACT_SIGMOID:
+      return 1.0 / (1.0 + exp(-x));
+    case CS_ACT_TANH:
+      return tanh(x);
+    default:
+      return x;
+  }
+}
+
+__device__ RefSum ref_conv(const RefParams &p, int64_t n, int64_t k, int64_t oh, int64_t ow) {
+  const cs_conv_attrs &a = p.attrs.conv;
+  int64_t channels = p.in[0].dim[1] / a.group, filters = p.dim[1] / a.group;
+  int64_t first = k / filters * channels;
+  RefSum sum = {0, 0};
+  for (int64_t r = 0; r < a.kernel[0]; r++)
+    for (int64_t s = 0; s < a.kernel[1]; s++) {
+      int64_t h = oh * a.strides[0] - a.pads[0] + r * a.dilations[0];
+      int64_t w = ow * a.strides[1] - a.pads[1] + s * a.dilations[1];
+      if (h < 0 || h >= p.in[0].dim[2] || w < 0 || w >= p.in[0].dim[3]) continue;
+      for (int64_t c = 0; c < channels; c++) {
+        int64_t at = ((k * channels + c) * a.kernel[0] + r) * a.kernel[1] + s;
+        ref_add(&sum, ref_load(p.in[0], n, first + c, h, w) * p.weight[at]);
+      }
+    }
+  return sum;
+}
+
+__device__ RefSum ref_conv_transpose(const RefParams &p, int64_t n, int64_t k, int64_t oh,
+                                     int64_t ow) {
+  const cs_conv_attrs &a = p.attrs.conv;
+  int64_t channels = p.in[0].dim[1] / a.group, filters = p.dim[1] / a.group;
+  int64_t first = k / filters * channels;
+  RefSum sum = {0, 0};
+  for (int64_t r = 0; r < a.kernel[0]; r++)
+    for (int64_t s = 0; s < a.kernel[1]; s++) {
+      int64_t h = oh + a.pads[0] - r * a.dilations[0], w = ow + a.pads[1] - s * a.dilations[1];
+      if (h < 0 || w < 0 || h % a.strides[0] != 0 || w % a.strides[1] != 0) continue;
+      h /= a.strides[0], w /= a.strides[1];
+      if (h >= p.in[0].dim[2] || w >= p.in[0].dim[3]) continue;
+      for (int64_t c = 0; c < channels; c++) {
+        int64_t at = (((first + c) * filters + k % filters) * a.kernel[0] + r) * a.kernel[1] + s;
+        ref_add(&sum, ref_load(p.in[0], n, first + c, h, w) * p.weight[at]);
+      }
+    }
+  return sum;
+}
+
+__device__ RefSum ref_gemm(const RefParams &p, int64_t n, int64_t k) {
+  RefSum sum = {0, 0};
+  for (int64_t c = 0; c < p.in[0].dim[1]; c++)
+    ref_add(&sum, ref_load(p.in[0], n, c, 0, 0) * p.weight[k * p.in[0].dim[1] + c]);
+  return sum;
+}
+
+__device__ RefSum ref_pool(const RefParams &p, int64_t n, int64_t c, int64_t oh, int64_t ow) {
+  const cs_pool_attrs &a = p.attrs.pool;
+  int64_t height = p.in[0].dim[2], width = p.in[0].dim[3], padded = 0, inside = 0;
+  double largest = -INFINITY;
+  RefSum sum = {0, 0};
+  for (int64_t r = 0; r < a.kernel[0]; r++)
+    for (int64_t s = 0; s < a.kernel[1]; s++) {
+      int64_t h = oh * a.strides[0] - a.pads[0] + r * a.dilations[0];
+      int64_t w = ow * a.strides[1] - a.pads[1] + s * a.dilations[1];
+      padded += h < height + a.pads[2] && w < width + a.pads[3];
+      if (h < 0 || h >= height || w < 0 || w >= width) continue;
+      double x = ref_load(p.in[0], n, c, h, w);
+      inside++;
+      ref_add(&sum, x);
+      if (x > largest || isnan(x)) largest = x;
+    }
+  if (p.op == CS_OP_MAX_POOL) return {largest, fabs(largest)};
+  double count = (double)(a.count_include_pad ? padded : inside);
+  return {sum.value / count, sum.magnitude / count};
+}
+
+__device__ RefSum ref_global_pool(const RefParams &p, int64_t n, int64_t c) {
+  RefSum sum = {0, 0};
+  for (int64_t h = 0; h < p.in[0].dim[2]; h++)
+    for (int64_t w = 0; w < p.in[0].dim[3]; w++) ref_add(&sum, ref_load(p.in[0], n, c, h, w));
+  double count = (double)(p.in[0].dim[2] * p.in[0].dim[3]);
+  return {sum.value / count, sum.magnitude / count};
+}
+
+__device__ RefSum ref_lrn(const RefParams &p, int64_t n, int64_t c, int64_t h, int64_t w) {
+  const cs_lrn_attrs &a = p.attrs.lrn;
+  int64_t first = c - (a.size - 1) / 2, last = c + a.size / 2;
+  if (first < 0) first = 0;
+  if (last > p.dim[1] - 1) last = p.dim[1] - 1;
+  double squares = 0;
+  for (int64_t j = first; j <= last; j++) {
+    double x = ref_load(p.in[0], n, j, h, w);
+    squares += x * x;
+  }
+  double y =
+      ref_load(p.in[0], n, c, h, w) / pow(a.bias + a.alpha / (double)a.size * squares, a.beta);
+  return {y, fabs(y)};
+}
+
+__device__ RefSum ref_softmax(const RefParams &p, const int64_t (&at)[4]) {
+  int64_t axis = p.attrs.axis.axis, i[4] = {at[0], at[1], at[2], at[3]};
+  int64_t length = axis == 0 ? p.dim[0] : axis == 1 ? p.dim[1] : axis == 2 ? p.dim[2] : p.dim[3];
+  double largest = -INFINITY, sum = 0;
+  for (int pass = 0; pass < 2; pass++)
+    for (int64_t j = 0; j < length; j++) {
+      double x = ref_load(p.in[0], axis == 0 ? j : i[0], axis == 1 ? j : i[1], axis == 2 ? j : i[2],
+                          axis == 3 ? j : i[3]);
+      if (pass == 0)
+        largest = fmax(largest, x);
+      else
+        sum += exp(x - largest);
+    }
+  double y = exp(ref_load(p.in[0], i[0], i[1], i[2], i[3]) - largest) / sum;
+  return {y, y};
+}
+
+__device__ RefSum ref_pad(const RefParams &p, int64_t n, int64_t c, int64_t h, int64_t w) {
+  const int64_t *begin = p.attrs.pad.pads;
+  n -= begin[0], c -= begin[1], h -= begin[2], w -= begin[3];
+  const int64_t *dim = p.in[0].dim;
+  bool inside =
+      n >= 0 && n < dim[0] && c >= 0 && c < dim[1] && h >= 0 && h < dim[2] && w >= 0 && w < dim[3];
+  double y = inside ? ref_load(p.in[0], n, c, h, w) : p.attrs.pad.value;
+  return {y, fabs(y)};
+}
+
+__device__ RefSum ref_pointwise(const RefParams &p, int64_t n, int64_t c, int64_t h, int64_t w) {
+  double x = ref_load(p.in[0], n, c, h, w);
+  if (p.op == CS_OP_ADD) {
+    double y = ref_load(p.in[1], n, c, h, w);
+    return {x + y, fabs(x) + fabs(y)};
+  }
+  if (p.op == CS_OP_MUL) {
+    double y = x * ref_load(p.in[1], n, c, h, w);
+    return {y, fabs(y)};
+  }
+  if (p.op == CS_OP_BATCH_NORM) {
+    double product = p.weight[c] * x, shift = p.bias[c];
+    return {product + shift, fabs(product) + fabs(shift)};
+  }
+  return {ref_activate(p.own_act, x), fabs(x)};
+}
+
+__global__ void cs_reference_kernel(const __grid_constant__ RefParams p) {
+  int64_t index = thread_index<int64_t>();
+  if (index >= p.total) return;
+  int64_t at[4], rest = index;
+#pragma unroll
+  for (int axis = 3; axis >= 0; axis--) {
+    at[axis] = rest % p.dim[axis];
+    rest /= p.dim[axis];
+  }
+  RefSum sum;
+  switch (p.op) {
+    case CS_OP_CONV:
+      sum = ref_conv(p, at[0], at[1], at[2], at[3]);
+      break;
+    case CS_OP_CONV_TRANSPOSE:
+      sum = ref_conv_transpose(p, at[0], at[1], at[2], at[3]);
+      break;
+    case CS_OP_GEMM:
+      sum = ref_gemm(p, at[0], at[1]);
+      break;
+    case CS_OP_MAX_POOL:
+    case CS_OP_AVERAGE_POOL:
+      sum = ref_pool(p, at[0], at[1], at[2], at[3]);
+      break;
+    case CS_OP_GLOBAL_AVERAGE_POOL:
+      sum = ref_global_pool(p, at[0], at[1]);
+      break;
+    case CS_OP_LRN:
+      sum = ref_lrn(p, at[0], at[1], at[2], at[3]);
+      break;
+    case CS_OP_SOFTMAX:
+      sum = ref_softmax(p, at);
+      break;
+    case CS_OP_PAD:
+      sum = ref_pad(p, at[0], at[1], at[2], at[3]);
+      break;
+    default:
+      sum = ref_pointwise(p, at[0], at[1], at[2], at[3]);
+      break;
+  }
+  if (p.bias != nullptr && p.op != CS_OP_BATCH_NORM) ref_add(&sum, (double)p.bias[at[1]]);
+  if (p.residual >= 0) {
+    double added = p.residual == 1 ? ref_load(p.in[1], at[0], at[1], at[2], at[3])
+                                   : ref_load(p.in[2], at[0], at[1], at[2], at[3]);
+    ref_add(&sum, added);
+  }
+  p.value[index] = ref_activate(p.act, sum.value);
+  p.magnitude[index] = sum.magnitude;
+}
+
+static bool has_twin(cs_op op) {
+  return op != CS_OP_CONCAT && op != CS_OP_FLATTEN && op != CS_OP_IDENTITY && op != CS_OP_DROPOUT &&
+         op < CS_OP_COUNT;
+}
+
+cs_status cs_cuda_reference_launch(const cs_op_desc *desc, const void *const *inputs,
+                                   const float *weight, const float *bias, double *value,
+                                   double *magnitude, cudaStream_t stream) {
+  if (!has_twin(desc->op) || !(desc->op == CS_OP_COPY || plain_tensors(desc)))
+    return cs_error(CS_CODE_INTERNAL, "%s: no GPU reference for this operation",
+                    cs_op_name(desc->op));
+  RefParams p = {};
+  for (int i = 0; i < desc->n_inputs; i++) {
+    View view = view_of(&desc->inputs[i]);
+    p.in[i].data = inputs[i];
+    p.in[i].dtype = (int)desc->inputs[i].dtype;
+    memcpy(p.in[i].dim, view.dim, sizeof view.dim);
+    memcpy(p.in[i].stride, view.stride, sizeof view.stride);
+  }
+  View out = view_of(&desc->output);
+  memcpy(p.dim, out.dim, sizeof out.dim);
+  p.total = view_elements(out);
+  p.weight = weight, p.bias = desc->has_bias || desc->op == CS_OP_BATCH_NORM ? bias : NULL;
+  p.value = value, p.magnitude = magnitude;
+  p.attrs = desc->attrs;
+  p.act = desc->activation, p.own_act = activation_of_op(desc);
+  p.op = (int)desc->op;
+  p.residual = desc->has_residual ? desc->n_inputs - 1 : -1;
+  return launch_linear("reference", cs_reference_kernel, p.total, p, stream);
+}
