@@ -75,7 +75,7 @@ def read_npy(path):
 
 
 def safetensors(tensors):
-    """Bytes of a safetensors file of zeros-free f32 tensors: {name: shape}."""
+    """Bytes of a safetensors file of f32 tensors with small varied values: {name: shape}."""
     header, data = {}, b""
     for name, shape in tensors.items():
         count = elements(shape)
