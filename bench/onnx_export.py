@@ -4,15 +4,17 @@
 
 The operators and attributes of the format are ONNX's own, so this is a translation node by node."""
 import math
+import pathlib
 import sys
 
 import numpy
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-import records  # noqa: F401  (puts tools/ on the path)
-import graph_json
 import weights_file
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "tools"))
+import graph_json  # of tools/
 
 OPSET = 17
 CONV = ("kernel_shape", "strides", "pads", "dilations", "group")

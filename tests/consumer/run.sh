@@ -18,7 +18,8 @@ libdir=$(dirname "$(dirname "$pc")")
 
 case $how in
   pkgconfig)
-    export PKG_CONFIG_PATH=$(dirname "$pc")
+    PKG_CONFIG_PATH=$(dirname "$pc")
+    export PKG_CONFIG_PATH
     read -ra flags <<<"$(pkg-config --cflags --libs convsched)"
     cc -std=c11 -Wall -Wextra -Werror "$source/examples/classify.c" -o "$work/classify" "${flags[@]}" "-Wl,-rpath,$libdir"
     models=$(pkg-config --variable=modelsdir convsched)
