@@ -1,0 +1,13 @@
+/* Sessions on the first GPU. */
+#define DEVICE_SPEC "cuda:0"
+#include "session_tests.h"
+
+int main(void) {
+  for (const cs_backend_entry *entry = cs_backend_entries; entry->name; entry++) {
+    char reason[512];
+    if (strcmp(entry->name, "cuda") == 0 && entry->count(reason, sizeof reason) > 0) {
+      return run_session_tests();
+    }
+  }
+  return 77;
+}

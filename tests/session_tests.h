@@ -1,0 +1,358 @@
+/* Tests of sessions that every device must pass. The including file defines DEVICE_SPEC, includes
+ * this, and runs session_tests. Faults planted in a realised schedule must be caught. */
+#ifndef CONVSCHED_TESTS_SESSION_TESTS_H_
+#define CONVSCHED_TESTS_SESSION_TESTS_H_
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "runtime/session.h"
+
+#define MODULE_CONV(name, input, channels, kernel, pad)                                           \
+  "{\"name\":\"" name "\",\"op\":\"Conv\",\"inputs\":[\"" input                                   \
+  "\"],\"attrs\":{"                                                                               \
+  "\"out_channels\":" channels ",\"kernel_shape\":[" kernel "," kernel "],\"pads\":[" pad "," pad \
+  "," pad "," pad                                                                                 \
+  "],\"bias\":true}},"                                                                            \
+  "{\"name\":\"" name ".relu\",\"op\":\"Relu\",\"inputs\":[\"" name "\"]},"
+
+/* An inception module of four branches, pooled and classified. */
+static const char module_json[] =
+    "{\"schema\":\"convsched.graph/1\",\"name\":\"module\","
+    "\"inputs\":[{\"name\":\"x\",\"shape\":[\"N\",32,14,14],\"dtype\":\"f32\"}],\"nodes\":["
+    MODULE_CONV("b1", "x", "32", "1", "0")
+    MODULE_CONV("r3", "x", "32", "1", "0")
+    MODULE_CONV("b3", "r3.relu", "48", "3", "1")
+    MODULE_CONV("r5", "x", "16", "1", "0")
+    MODULE_CONV("b5", "r5.relu", "32", "5", "2")
+    "{\"name\":\"pool\",\"op\":\"MaxPool\",\"inputs\":[\"x\"],\"attrs\":{\"kernel_shape\":[3,3],"
+    "\"strides\":[1,1],\"pads\":[1,1,1,1]}},"
+    MODULE_CONV("bp", "pool", "16", "1", "0")
+    "{\"name\":\"cat\",\"op\":\"Concat\",\"inputs\":[\"b1.relu\",\"b3.relu\",\"b5.relu\",\"bp.relu\"],"
+    "\"attrs\":{\"axis\":1}},"
+    "{\"name\":\"gap\",\"op\":\"GlobalAveragePool\",\"inputs\":[\"cat\"]},"
+    "{\"name\":\"flat\",\"op\":\"Flatten\",\"inputs\":[\"gap\"]},"
+    "{\"name\":\"fc\",\"op\":\"Gemm\",\"inputs\":[\"flat\"],\"attrs\":{\"out_features\":10,"
+    "\"bias\":true}}],\"outputs\":[\"fc\"]}";
+
+static char cache_folder[64];
+static cs_device *test_device;
+static cs_graph *test_graph;
+
+static void assert_status(cs_status st, cs_code code, const char *fragment) {
+  if (cs_status_code(st) != code || (fragment && !strstr(cs_status_message(st), fragment))) {
+    print_error("status %d: %s\n", (int)cs_status_code(st), cs_status_message(st));
+    fail();
+  }
+  cs_status_free(st);
+}
+static void assert_ok(cs_status st) {
+  assert_status(st, CS_CODE_OK, NULL);
+}
+
+static int open_all(void **state) {
+  (void)state;
+  strcpy(cache_folder, "/tmp/convsched-session-XXXXXX");
+  if (!mkdtemp(cache_folder)) return -1;
+  assert_ok(cs_device_open(DEVICE_SPEC, NULL, &test_device));
+  assert_ok(cs_graph_parse(module_json, strlen(module_json), "module.json", &test_graph));
+  return 0;
+}
+
+static int close_all(void **state) {
+  (void)state;
+  char command[128];
+  cs_graph_destroy(test_graph);
+  cs_device_close(test_device);
+  snprintf(command, sizeof command, "rm -rf %s", cache_folder);
+  return system(command);
+}
+
+static cs_session_options default_options(const char *policy) {
+  cs_session_options options;
+  cs_session_options_init(&options);
+  options.batch = 2;
+  options.policy = policy;
+  options.cache_dir = cache_folder;
+  options.deterministic = true;
+  options.seed = 3;
+  return options;
+}
+
+static cs_session *new_session(const char *policy) {
+  cs_session *session = NULL;
+  cs_session_options options = default_options(policy);
+  assert_ok(cs_session_create(test_device, test_graph, &options, &session));
+  return session;
+}
+
+static bool verified(cs_session *session, cs_verify_level level) {
+  cs_verification result;
+  assert_ok(cs_session_verify(session, level, &result));
+  assert_true(result.nodes_checked > 0);
+  return result.passed;
+}
+
+/* ---- Planted faults ---- */
+
+static int launch_of(const cs_session *session, const char *task) {
+  for (int l = 0; l < session->realised.n_launches; l++) {
+    if (strcmp(session->realised.launches[l].name, task) == 0) return l;
+  }
+  fail_msg("no launch of %s", task);
+  return -1;
+}
+
+/* As a fresh arena would be: what an earlier, right run left is gone. */
+static void refresh_arena(cs_session *session) {
+  const cs_realised *realised = &session->realised;
+  assert_ok(realised->backend->vtable->fill(realised->backend, realised->arena, 0,
+                                            realised->arena_bytes));
+  assert_ok(cs_session_upload_inputs(session, realised, session->planned.plan));
+}
+
+static void apply_fault(cs_session *session) {
+  assert_ok(cs_realised_reschedule(&session->realised, session->planned.plan->n_streams));
+  refresh_arena(session);
+}
+
+static void test_unharmed_passes(void **state) {
+  (void)state;
+  const char *policies[] = {"sequential", "streams"};
+  for (int p = 0; p < 2; p++) {
+    cs_session *session = new_session(policies[p]);
+    refresh_arena(session);
+    assert_true(verified(session, CS_VERIFY_FULL));
+    cs_session_destroy(session);
+  }
+}
+
+static void test_swapped_images_are_caught(void **state) {
+  (void)state;
+  cs_session *session = new_session("sequential");
+  int64_t image = 32 * 14 * 14;
+  float *swapped = malloc((size_t)(2 * image) * sizeof *swapped);
+  memcpy(swapped, session->inputs[0] + image, (size_t)image * sizeof *swapped);
+  memcpy(swapped + image, session->inputs[0], (size_t)image * sizeof *swapped);
+  assert_ok(cs_tensor_write(&session->realised, session->planned.program, session->planned.plan,
+                            session->planned.program->input_tensors[0], swapped));
+  assert_false(verified(session, CS_VERIFY_SAMPLE));
+  free(swapped);
+  cs_session_destroy(session);
+}
+
+static void test_dropped_branch_is_caught(void **state) {
+  (void)state;
+  cs_session *session = new_session("sequential");
+  cs_realised *realised = &session->realised;
+  int dropped = launch_of(session, "bp");
+  realised->n_launches--;
+  memmove(&realised->launches[dropped], &realised->launches[dropped + 1],
+          (size_t)(realised->n_launches - dropped) * sizeof *realised->launches);
+  apply_fault(session);
+  assert_false(verified(session, CS_VERIFY_SAMPLE));
+  cs_session_destroy(session);
+}
+
+static void test_shifted_concat_slice_is_caught(void **state) {
+  (void)state;
+  cs_session *session = new_session("sequential");
+  cs_launch *launch = &session->realised.launches[launch_of(session, "b1")];
+  launch->output = (char *)launch->output + 256;
+  apply_fault(session);
+  assert_false(verified(session, CS_VERIFY_SAMPLE));
+  cs_session_destroy(session);
+}
+
+static void test_stale_buffer_is_caught(void **state) {
+  (void)state;
+  cs_session *session = new_session("sequential");
+  cs_realised *realised = &session->realised;
+  cs_launch *reader = &realised->launches[launch_of(session, "b3")];
+  reader->inputs[0] = realised->launches[launch_of(session, "b1")].inputs[0];
+  apply_fault(session);
+  assert_false(verified(session, CS_VERIFY_SAMPLE));
+  cs_session_destroy(session);
+}
+
+/* The serial twin shares the weights, so only the node check can see this. */
+static void test_wrong_weights_are_caught(void **state) {
+  (void)state;
+  cs_session *session = new_session("sequential");
+  const cs_realised *realised = &session->realised;
+  float ones[64];
+  for (int i = 0; i < 64; i++) ones[i] = 1;
+  char *weights = (char *)realised->weights + realised->weight_offset[launch_of(session, "b3")];
+  assert_ok(realised->backend->vtable->upload(realised->backend, weights, ones, sizeof ones));
+  assert_false(verified(session, CS_VERIFY_FULL));
+  cs_session_destroy(session);
+}
+
+/* ---- Use ---- */
+
+static void test_policies_and_forks_agree(void **state) {
+  (void)state;
+  cs_session *one = new_session("sequential"), *other = NULL;
+  assert_ok(cs_session_fork(one, "streams", &other));
+  float a[20], b[20];
+  float *out_a = a, *out_b = b;
+  int64_t size = 20;
+  assert_ok(cs_session_run(one, NULL, NULL, 0, &out_a, &size, 1));
+  cs_session_destroy(one);
+  assert_ok(cs_session_run(other, NULL, NULL, 0, &out_b, &size, 1));
+  for (int i = 0; i < 20; i++) assert_true(fabsf(a[i] - b[i]) <= 1e-4f * (1 + fabsf(a[i])));
+  cs_session_destroy(other);
+}
+
+static void test_inputs_matter_and_sizes_are_checked(void **state) {
+  (void)state;
+  cs_session *session = new_session("streams");
+  int64_t in_size = 2 * 32 * 14 * 14, out_size = 20;
+  float *in = calloc((size_t)in_size, sizeof *in), first[20], second[20];
+  const float *inputs = in;
+  float *outputs = first;
+  assert_ok(cs_session_run(session, &inputs, &in_size, 1, &outputs, &out_size, 1));
+  assert_true(fabsf(first[0] - first[10]) <= 1e-5f * (1 + fabsf(first[0])));
+  for (int64_t i = 0; i < in_size; i++) in[i] = (float)(i % 13) - 6;
+  outputs = second;
+  assert_ok(cs_session_run(session, &inputs, &in_size, 1, &outputs, &out_size, 1));
+  assert_true(memcmp(first, second, sizeof first) != 0);
+  out_size = 19;
+  assert_status(cs_session_run(session, NULL, NULL, 0, &outputs, &out_size, 1), CS_CODE_BAD_INPUT,
+                "wanted 20");
+  in_size--;
+  assert_status(cs_session_set_inputs(session, &inputs, &in_size, 1), CS_CODE_BAD_INPUT, "x: ");
+  free(in);
+  cs_session_destroy(session);
+}
+
+static void test_batch_changes(void **state) {
+  (void)state;
+  cs_session *session = new_session("streams");
+  int rank;
+  int64_t dims[8];
+  assert_ok(cs_session_set_batch(session, 5));
+  assert_ok(cs_session_shape(session, "fc", &rank, dims));
+  assert_int_equal(rank, 2);
+  assert_int_equal(dims[0], 5);
+  assert_true(verified(session, CS_VERIFY_SAMPLE));
+  assert_status(cs_session_set_batch(session, 0), CS_CODE_BAD_INPUT, "batch 0");
+  cs_session_destroy(session);
+}
+
+static void test_kept_values(void **state) {
+  (void)state;
+  cs_session_options options = default_options("streams");
+  const char *keep[] = {"b3", "pool", "x"};
+  options.keep = keep;
+  options.n_keep = 3;
+  cs_session *session = NULL;
+  assert_ok(cs_session_create(test_device, test_graph, &options, &session));
+  float out[20];
+  float *outputs = out;
+  int64_t size = 20, n = 2 * 48 * 14 * 14;
+  assert_ok(cs_session_run(session, NULL, NULL, 0, &outputs, &size, 1));
+  float *value = malloc((size_t)n * sizeof *value);
+  assert_ok(cs_session_read(session, "b3", value, n));
+  int negative = 0; /* before its Relu */
+  for (int64_t i = 0; i < n; i++) negative += value[i] < 0;
+  assert_true(negative > n / 10);
+  assert_status(cs_session_read(session, "b5", value, n), CS_CODE_NOT_FOUND, "b5");
+  assert_true(verified(session, CS_VERIFY_FULL));
+  free(value);
+  cs_session_destroy(session);
+  const char *wrong[] = {"nothing"};
+  options.keep = wrong;
+  options.n_keep = 1;
+  assert_status(cs_session_create(test_device, test_graph, &options, &session), CS_CODE_NOT_FOUND,
+                "nothing");
+}
+
+static void test_plan_round_trip(void **state) {
+  (void)state;
+  cs_session *session = new_session("streams");
+  char *plan = NULL, path[128], *again = NULL;
+  snprintf(path, sizeof path, "%s/plan.json", cache_folder);
+  assert_ok(cs_session_plan_json(session, &plan));
+  assert_ok(cs_text_save(path, plan));
+  cs_session_destroy(session);
+  cs_session_options options = default_options("streams");
+  options.plan_path = path;
+  assert_ok(cs_session_create(test_device, test_graph, &options, &session));
+  assert_ok(cs_session_plan_json(session, &again));
+  assert_string_equal(plan, again);
+  assert_true(verified(session, CS_VERIFY_FULL));
+  cs_session_destroy(session);
+  options.batch = 3;
+  assert_status(cs_session_create(test_device, test_graph, &options, &session), CS_CODE_BAD_INPUT,
+                "plan.json");
+  cs_string_free(plan);
+  cs_string_free(again);
+}
+
+static void test_options_are_checked(void **state) {
+  (void)state;
+  cs_session *session = NULL;
+  cs_session_options options = default_options("fastest");
+  assert_status(cs_session_create(test_device, test_graph, &options, &session), CS_CODE_USAGE,
+                "fastest");
+  options = default_options("sequential");
+  options.batch = 0;
+  assert_status(cs_session_create(test_device, test_graph, &options, &session), CS_CODE_BAD_INPUT,
+                "batch 0");
+  options = default_options("sequential");
+  const char *pins[] = {"b3=no_such_candidate"};
+  options.pins = pins;
+  options.n_pins = 1;
+  assert_status(cs_session_create(test_device, test_graph, &options, &session), CS_CODE_NOT_FOUND,
+                "no_such_candidate");
+  options = default_options("sequential");
+  options.memory_limit = 64;
+  assert_status(cs_session_create(test_device, test_graph, &options, &session), CS_CODE_NO_MEMORY,
+                "64");
+  assert_null(session);
+}
+
+static void test_every_precision(void **state) {
+  (void)state;
+  for (int p = 0; p < 4; p++) {
+    cs_session_options options = default_options("streams");
+    options.precision = (cs_precision)p;
+    cs_session *session = NULL;
+    assert_ok(cs_session_create(test_device, test_graph, &options, &session));
+    assert_true(verified(session, CS_VERIFY_FULL));
+    double us = 0;
+    assert_ok(cs_session_latency(session, &us));
+    assert_true(us > 0 && us < 1e6);
+    cs_session_destroy(session);
+  }
+}
+
+static int run_session_tests(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_unharmed_passes),
+      cmocka_unit_test(test_swapped_images_are_caught),
+      cmocka_unit_test(test_dropped_branch_is_caught),
+      cmocka_unit_test(test_shifted_concat_slice_is_caught),
+      cmocka_unit_test(test_stale_buffer_is_caught),
+      cmocka_unit_test(test_wrong_weights_are_caught),
+      cmocka_unit_test(test_policies_and_forks_agree),
+      cmocka_unit_test(test_inputs_matter_and_sizes_are_checked),
+      cmocka_unit_test(test_batch_changes),
+      cmocka_unit_test(test_kept_values),
+      cmocka_unit_test(test_plan_round_trip),
+      cmocka_unit_test(test_options_are_checked),
+      cmocka_unit_test(test_every_precision),
+  };
+  return cmocka_run_group_tests(tests, open_all, close_all);
+}
+
+#endif
