@@ -1,0 +1,56 @@
+/* The CUDA backend's own struct, shared by the files that implement its vtable. */
+#ifndef CONVSCHED_BACKEND_CUDA_CUDA_BACKEND_H_
+#define CONVSCHED_BACKEND_CUDA_CUDA_BACKEND_H_
+
+#include "backend/backend.h"
+#include "backend/cuda/cudnn_pool.h"
+#include "backend/cuda/driver.h"
+
+#define CS_CUDA_MAX_STREAMS 32
+#define CS_CUDA_DEFAULT_STREAMS 8
+
+typedef struct cs_cuda_backend {
+  cs_backend base;
+  int device; /* CUDA's index */
+  cs_device_info info;
+  cs_cuda_driver driver;
+  cs_cudnn_pool pool;
+  cudaStream_t streams[CS_CUDA_MAX_STREAMS]; /* non-blocking, made when first needed */
+  cudaEvent_t start, stop;                   /* of timings */
+} cs_cuda_backend;
+
+static inline cs_cuda_backend *cs_cuda(const cs_backend *backend) {
+  return (cs_cuda_backend *)(uintptr_t)backend;
+}
+
+/* Makes the backend's device the calling thread's current one. */
+cs_status cs_cuda_enter(const cs_cuda_backend *backend) CS_MUST_USE;
+/* Stream `index`, made when first asked for. */
+cs_status cs_cuda_stream(cs_cuda_backend *backend, int index, cudaStream_t *out) CS_MUST_USE;
+
+/* enumerate.c */
+int cs_cuda_layouts(const cs_backend *backend, cs_precision precision,
+                    cs_layout out[CS_MAX_DEVICE_LAYOUTS]);
+cs_status cs_cuda_enumerate(cs_backend *backend, const cs_op_desc *desc,
+                            const cs_enumerate_options *options,
+                            cs_candidate_list *out) CS_MUST_USE;
+
+/* memory.c */
+cs_status cs_cuda_allocate(cs_backend *backend, int64_t bytes, void **out) CS_MUST_USE;
+void cs_cuda_release(cs_backend *backend, void *memory);
+cs_status cs_cuda_upload(cs_backend *backend, void *device, const void *host,
+                         int64_t bytes) CS_MUST_USE;
+cs_status cs_cuda_download(cs_backend *backend, void *host, const void *device,
+                           int64_t bytes) CS_MUST_USE;
+cs_status cs_cuda_fill(cs_backend *backend, void *device, int byte, int64_t bytes) CS_MUST_USE;
+cs_status cs_cuda_import(cs_backend *backend, const float *nchw, const cs_tensor_desc *desc,
+                         void *tensor, void *native_stream) CS_MUST_USE;
+cs_status cs_cuda_export(cs_backend *backend, const cs_tensor_desc *desc, const void *tensor,
+                         float *nchw, void *native_stream) CS_MUST_USE;
+
+/* double_reference.c */
+cs_status cs_cuda_reference(cs_backend *backend, const cs_op_desc *desc, const void *const *inputs,
+                            const float *weight, const float *bias, double *value,
+                            double *magnitude) CS_MUST_USE;
+
+#endif

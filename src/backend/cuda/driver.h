@@ -1,0 +1,23 @@
+/* The CUDA driver functions that the runtime has no twin of, taken at run time so that the program
+ * starts where there is no driver. */
+#ifndef CONVSCHED_BACKEND_CUDA_DRIVER_H_
+#define CONVSCHED_BACKEND_CUDA_DRIVER_H_
+
+#include <cuda.h>
+
+#include "base/base.h"
+
+typedef struct cs_cuda_driver {
+  CUresult(CUDAAPI *graph_kernel_node_get_params)(CUgraphNode, CUDA_KERNEL_NODE_PARAMS_v2 *);
+  CUresult(CUDAAPI *graph_kernel_node_get_attribute)(CUgraphNode, CUlaunchAttributeID,
+                                                     CUlaunchAttributeValue *);
+  CUresult(CUDAAPI *kernel_get_function)(CUfunction *, CUkernel);
+  CUresult(CUDAAPI *func_get_attribute)(int *, CUfunction_attribute, CUfunction);
+  CUresult(CUDAAPI *func_get_name)(const char **, CUfunction);
+  CUresult(CUDAAPI *occupancy)(int *, CUfunction, int, size_t);
+} cs_cuda_driver;
+
+/* DEVICE error that names the function the driver lacks. */
+cs_status cs_cuda_driver_load(cs_cuda_driver *out) CS_MUST_USE;
+
+#endif

@@ -1,0 +1,60 @@
+#include "backend/cuda/cuda_backend.h"
+#include "backend/cuda/cudnn_engines.h"
+#include "backend/cuda/cudnn_legacy.h"
+#include "backend/cuda/kernels.h"
+
+#define MAX_KERNEL_VARIANTS 32
+
+int cs_cuda_layouts(const cs_backend *backend, cs_precision precision,
+                    cs_layout out[CS_MAX_DEVICE_LAYOUTS]) {
+  (void)backend;
+  bool channels_last = precision != CS_PRECISION_F32;
+  out[0] = channels_last ? CS_LAYOUT_NHWC : CS_LAYOUT_NCHW;
+  out[1] = channels_last ? CS_LAYOUT_NCHW : CS_LAYOUT_NHWC;
+  return 2;
+}
+
+/* "cuda.maxpool.v1" → "cuda.maxpool". */
+static cs_status family_of_kernel(const char *id, char **out) {
+  CS_RETURN_IF_ERROR(cs_strdup_to(id, out));
+  char *dot = NULL;
+  for (char *p = *out; *p; p++) {
+    if (*p == '.') dot = p;
+  }
+  if (dot) *dot = '\0';
+  return CS_OK;
+}
+
+static cs_status add_kernels(const cs_op_desc *desc, cs_candidate_list *out) {
+  const char *ids[MAX_KERNEL_VARIANTS];
+  int n = cs_cuda_kernel_variants(desc, ids, MAX_KERNEL_VARIANTS);
+  n = (int)cs_min_i64(n, MAX_KERNEL_VARIANTS);
+  for (int i = 0; i < n; i++) {
+    cs_candidate candidate = {.deterministic = true, .fused = true};
+    cs_status st = cs_strdup_to(ids[i], &candidate.id);
+    if (st == CS_OK) st = family_of_kernel(ids[i], &candidate.family);
+    if (st == CS_OK) st = cs_candidate_list_add(out, &candidate);
+    cs_candidate_clear(&candidate);
+    if (st != CS_OK) return st;
+  }
+  return CS_OK;
+}
+
+cs_status cs_cuda_enumerate(cs_backend *backend, const cs_op_desc *desc,
+                            const cs_enumerate_options *options, cs_candidate_list *out) {
+  cs_cuda_backend *cuda = cs_cuda(backend);
+  cs_status st = CS_OK;
+  cs_cudnn_slot *slot = NULL;
+  cs_cudnn_problem problem;
+  CS_RETURN_IF_ERROR(cs_cuda_enter(cuda));
+  if (cs_cudnn_problem_make(desc, &problem)) {
+    CS_TRY(st, cs_cudnn_acquire(&cuda->pool, &slot), done);
+    cs_cudnn_target target = {.handle = slot->handle};
+    CS_TRY(st, cs_cudnn_enumerate(&target, &problem, options, out), done);
+    CS_TRY(st, cs_cudnn_legacy_enumerate(slot->handle, &problem, options, out), done);
+  }
+  CS_TRY(st, add_kernels(desc, out), done);
+done:
+  cs_cudnn_release(&cuda->pool, slot);
+  return st;
+}

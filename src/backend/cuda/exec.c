@@ -1,0 +1,203 @@
+#include "backend/cuda/exec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/cuda/cudnn_engines.h"
+#include "backend/cuda/kernels.h"
+
+/* The part of `id` behind "family:", or NULL. */
+static const char *behind_family(const char *id, const char *family) {
+  size_t length = strlen(family);
+  return strncmp(id, family, length) == 0 && id[length] == ':' ? id + length + 1 : NULL;
+}
+
+/* A stored plan saves building the operation graph; where cuDNN no longer takes it, engine and
+ * knobs say the same. */
+static cs_status prepare_graph(cs_exec *exec, const char *engine, const char *payload) {
+  cs_cudnn_slot *slot = NULL;
+  cs_engine_id id;
+  if (!cs_engine_id_parse(engine, &id)) {
+    return cs_error(CS_CODE_BAD_INPUT, "'%s' names no cuDNN engine", exec->id);
+  }
+  CS_RETURN_IF_ERROR(cs_cudnn_acquire(&exec->backend->pool, &slot));
+  cs_cudnn_target target = {.handle = slot->handle};
+  cs_status st = CS_OK;
+  if (payload) {
+    st = cs_cudnn_plan_from_json(&target, payload, &exec->plan);
+    if (st != CS_OK && cs_status_code(st) == CS_CODE_BAD_INPUT) {
+      cs_log(&exec->backend->base.logger, CS_LOG_DEBUG, "%s: %s; building it anew", exec->id,
+             cs_status_message(st));
+      cs_status_free(st);
+      st = CS_OK;
+    }
+  }
+  if (st == CS_OK && !exec->plan) {
+    st = cs_cudnn_plan_from_id(&target, &exec->problem, &id, &exec->plan);
+  }
+  cs_cudnn_release(&exec->backend->pool, slot);
+  if (st == CS_OK) exec->workspace_bytes = exec->plan->workspace_bytes;
+  return st;
+}
+
+static cs_status prepare_legacy(cs_exec *exec, const char *algorithm) {
+  cs_cudnn_slot *slot = NULL;
+  CS_RETURN_IF_ERROR(cs_cudnn_acquire(&exec->backend->pool, &slot));
+  cs_status st = cs_cudnn_legacy_create(slot->handle, &exec->problem, algorithm, &exec->legacy);
+  cs_cudnn_release(&exec->backend->pool, slot);
+  if (st == CS_OK) exec->workspace_bytes = cs_cudnn_legacy_workspace(exec->legacy);
+  return st;
+}
+
+static cs_status prepare_kernel(cs_exec *exec) {
+  const char *ids[32];
+  int n = (int)cs_min_i64(cs_cuda_kernel_variants(&exec->desc, ids, 32), 32);
+  for (int i = 0; i < n; i++) {
+    if (strcmp(ids[i], exec->id) == 0) exec->kernel = ids[i];
+  }
+  if (exec->kernel) return CS_OK;
+  return cs_error(CS_CODE_BAD_INPUT, "%s has no implementation '%s' here",
+                  cs_op_name(exec->desc.op), exec->id);
+}
+
+/* Finds out what the id names. */
+static cs_status prepare_any(cs_exec *exec, const char *payload) {
+  bool convolution = cs_cudnn_problem_make(&exec->desc, &exec->problem);
+  bool has_epilogue = cs_cudnn_problem_has_epilogue(&exec->problem);
+  const char *fused = behind_family(exec->id, CS_GRAPH_FAMILY);
+  const char *unfused = behind_family(exec->id, CS_GRAPH_EPILOGUE_FAMILY);
+  const char *algorithm = behind_family(exec->id, CS_LEGACY_FAMILY);
+  if (!fused && !unfused && !algorithm) {
+    exec->kind = CS_EXEC_KERNEL;
+    return prepare_kernel(exec);
+  }
+  if (!convolution) {
+    return cs_error(CS_CODE_BAD_INPUT, "cuDNN cannot express this %s, which '%s' asks for",
+                    cs_op_name(exec->desc.op), exec->id);
+  }
+  if (unfused || algorithm) {
+    exec->epilogue = has_epilogue;
+    exec->problem = cs_cudnn_problem_bare(&exec->problem);
+  }
+  if (algorithm) {
+    exec->kind = CS_EXEC_LEGACY;
+    return prepare_legacy(exec, algorithm);
+  }
+  exec->kind = CS_EXEC_GRAPH;
+  return prepare_graph(exec, fused ? fused : unfused, payload);
+}
+
+cs_status cs_exec_prepare(cs_backend *backend, const cs_op_desc *desc,
+                          const cs_candidate *candidate, cs_exec **out) {
+  *out = NULL;
+  cs_status st = CS_OK;
+  CS_RETURN_IF_ERROR(cs_cuda_enter(cs_cuda(backend)));
+  cs_exec *exec = cs_calloc(1, sizeof(*exec));
+  if (!exec) return cs_no_memory("a prepared operation", sizeof(*exec));
+  exec->backend = cs_cuda(backend);
+  exec->desc = *desc;
+  CS_TRY(st, cs_strdup_to(candidate->id, &exec->id), done);
+  CS_TRY(st, prepare_any(exec, candidate->payload), done);
+  cs_exec_plan_weights(exec);
+  *out = exec;
+  exec = NULL;
+done:
+  cs_exec_destroy(exec);
+  return st;
+}
+
+void cs_exec_destroy(cs_exec *exec) {
+  if (!exec) return;
+  cs_cudnn_plan_destroy(exec->plan);
+  cs_cudnn_legacy_destroy(exec->legacy);
+  free(exec->id);
+  free(exec);
+}
+
+int64_t cs_exec_workspace(const cs_exec *exec) {
+  return exec->workspace_bytes;
+}
+
+int64_t cs_exec_weight_bytes(const cs_exec *exec) {
+  return exec->weight_bytes;
+}
+
+/* ---- Binding and launching ---- */
+
+static const void *bias_of(const cs_exec *exec, const cs_launch *launch) {
+  if (exec->bias_offset < 0) return NULL;
+  return (const char *)launch->weights + exec->bias_offset;
+}
+
+static const void *residual_of(const cs_exec *exec, const cs_launch *launch) {
+  return exec->desc.has_residual ? launch->inputs[exec->desc.n_inputs - 1] : NULL;
+}
+
+static cs_status bind_graph(const cs_launch *launch, cs_bound *out) {
+  const cs_exec *exec = launch->exec;
+  int64_t uids[5] = {CS_CUDNN_UID_INPUT, CS_CUDNN_UID_FILTER, CS_CUDNN_UID_OUTPUT};
+  const void *pointers[5] = {launch->inputs[0], launch->weights, launch->output};
+  int n = 3;
+  if (!exec->epilogue && exec->bias_offset >= 0) {
+    uids[n] = CS_CUDNN_UID_BIAS;
+    pointers[n++] = bias_of(exec, launch);
+  }
+  if (!exec->epilogue && exec->desc.has_residual) {
+    uids[n] = CS_CUDNN_UID_RESIDUAL;
+    pointers[n++] = residual_of(exec, launch);
+  }
+  cs_descriptor d = cs_descriptor_begin(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+  cs_descriptor_set(&d, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, n, uids);
+  cs_descriptor_set(&d, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, n, pointers);
+  cs_descriptor_set(&d, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1,
+                    &launch->workspace);
+  return cs_descriptor_finish(&d, "a plan's arguments", &out->pack);
+}
+
+cs_status cs_bound_create(const cs_launch *launch, cs_bound *out) {
+  memset(out, 0, sizeof(*out));
+  out->launch = *launch;
+  out->launch.name = NULL;
+  CS_RETURN_IF_ERROR(cs_strdup_to(launch->name ? launch->name : "", &out->name));
+  out->launch.name = out->name;
+  if (launch->exec->kind != CS_EXEC_GRAPH) return CS_OK;
+  cs_status st = cs_annotate(bind_graph(launch, out), "%s: ", out->name);
+  if (st != CS_OK) cs_bound_clear(out);
+  return st;
+}
+
+void cs_bound_clear(cs_bound *bound) {
+  cs_descriptor_destroy(&bound->pack);
+  free(bound->name);
+  bound->name = NULL;
+}
+
+bool cs_bound_needs_cudnn(const cs_bound *bound) {
+  return bound->launch.exec->kind != CS_EXEC_KERNEL;
+}
+
+static cs_status launch_any(const cs_bound *bound, cs_cudnn_slot *slot, cudaStream_t stream) {
+  const cs_launch *launch = &bound->launch;
+  const cs_exec *exec = launch->exec;
+  if (exec->kind == CS_EXEC_KERNEL) {
+    return cs_cuda_kernel_launch(&exec->desc, exec->kernel, launch->inputs, launch->weights,
+                                 launch->output, stream);
+  }
+  CS_RETURN_IF_ERROR(cs_cudnn_slot_use(slot, stream));
+  if (exec->kind == CS_EXEC_GRAPH) {
+    CS_RETURN_IF_ERROR(cs_cudnn_status(
+        cudnnBackendExecute(slot->handle, exec->plan->plan, bound->pack), "launching the plan"));
+  } else {
+    CS_RETURN_IF_ERROR(cs_cudnn_legacy_launch(exec->legacy, slot->handle, launch->inputs[0],
+                                              launch->weights, launch->output, launch->workspace));
+  }
+  if (!exec->epilogue) return CS_OK;
+  return cs_cuda_epilogue_launch(&exec->desc, bias_of(exec, launch), residual_of(exec, launch),
+                                 launch->output, stream);
+}
+
+cs_status cs_bound_launch(const cs_bound *bound, cs_cudnn_slot *slot, cudaStream_t stream) {
+  cs_status st = launch_any(bound, slot, stream);
+  return st == CS_OK ? st
+                     : cs_annotate(st, "%s (%s): ", bound->launch.name, bound->launch.exec->id);
+}

@@ -1,0 +1,86 @@
+#include "backend/cuda/schedule.h"
+
+static void release_slots(cs_schedule *s, cs_cudnn_slot **slots) {
+  for (int i = 0; i < s->n_streams; i++) cs_cudnn_release(&s->backend->pool, slots[i]);
+}
+
+/* A cuDNN handle for every stream that runs cuDNN: scratch memory that a handle owns is never
+ * shared by two streams. */
+static cs_status acquire_slots(cs_schedule *s, cs_cudnn_slot **slots) {
+  for (int i = 0; i < s->n_streams; i++) {
+    if (!s->stream_cudnn[i]) continue;
+    CS_RETURN_IF_ERROR(cs_cudnn_acquire(&s->backend->pool, &slots[i]));
+  }
+  return CS_OK;
+}
+
+static cs_status wait_for(cudaStream_t stream, cudaEvent_t event) {
+  return cs_cuda_status(cudaStreamWaitEvent(stream, event, 0), "making a stream wait");
+}
+
+static cs_status record(cudaEvent_t event, cudaStream_t stream) {
+  return cs_cuda_status(cudaEventRecord(event, stream), "recording an event");
+}
+
+static cs_status fork_streams(cs_schedule *s) {
+  if (!s->fork) return CS_OK;
+  CS_RETURN_IF_ERROR(record(s->fork, s->streams[0]));
+  for (int i = 1; i < s->n_streams; i++) {
+    if (s->stream_used[i]) CS_RETURN_IF_ERROR(wait_for(s->streams[i], s->fork));
+  }
+  return CS_OK;
+}
+
+static cs_status join_streams(cs_schedule *s) {
+  for (int i = 1; i < s->n_streams; i++) {
+    if (!s->stream_used[i]) continue;
+    CS_RETURN_IF_ERROR(record(s->join[i], s->streams[i]));
+    CS_RETURN_IF_ERROR(wait_for(s->streams[0], s->join[i]));
+  }
+  return CS_OK;
+}
+
+static cs_status issue_one(cs_schedule *s, int index, cs_cudnn_slot *slot) {
+  const cs_bound *bound = &s->launches[index];
+  const cs_launch *l = &bound->launch;
+  cudaStream_t stream = s->streams[l->stream];
+  for (int w = 0; w < l->n_waits; w++) {
+    cudaEvent_t event = s->done[l->waits[w]];
+    if (s->launches[l->waits[w]].launch.stream == l->stream) continue;
+    CS_RETURN_IF_ERROR(wait_for(stream, event));
+  }
+  CS_RETURN_IF_ERROR(cs_bound_launch(bound, slot, stream));
+  return s->done[index] ? record(s->done[index], stream) : CS_OK;
+}
+
+cs_status cs_schedule_issue(cs_schedule *schedule, cs_issued_fn issued, void *user) {
+  cs_schedule *s = schedule;
+  cs_status st = CS_OK;
+  cs_cudnn_slot *slots[CS_CUDA_MAX_STREAMS] = {NULL};
+  CS_TRY(st, acquire_slots(s, slots), done);
+  CS_TRY(st, fork_streams(s), done);
+  for (int i = 0; i < s->n_launches; i++) {
+    int stream = s->launches[i].launch.stream;
+    CS_TRY(st, issue_one(s, i, slots[stream]), done);
+    if (issued) CS_TRY(st, issued(user, i, s->streams[stream]), done);
+  }
+  CS_TRY(st, join_streams(s), done);
+done:
+  release_slots(s, slots);
+  return st;
+}
+
+cs_status cs_schedule_issue_serial(cs_schedule *schedule) {
+  cs_schedule *s = schedule;
+  cs_status st = CS_OK;
+  cs_cudnn_slot *slot = NULL;
+  for (int i = 0; i < s->n_launches; i++) {
+    if (!slot && cs_bound_needs_cudnn(&s->launches[i])) {
+      CS_TRY(st, cs_cudnn_acquire(&s->backend->pool, &slot), done);
+    }
+    CS_TRY(st, cs_bound_launch(&s->launches[i], slot, s->streams[0]), done);
+  }
+done:
+  cs_cudnn_release(&s->backend->pool, slot);
+  return st;
+}

@@ -1,0 +1,52 @@
+/* A realised schedule: bound launches, their events, and (unless plain) the CUDA graph captured
+ * from them. */
+#ifndef CONVSCHED_BACKEND_CUDA_SCHEDULE_H_
+#define CONVSCHED_BACKEND_CUDA_SCHEDULE_H_
+
+#include "backend/cuda/exec.h"
+
+struct cs_schedule {
+  cs_cuda_backend *backend;
+  cs_bound *launches;
+  int n_launches;
+  int *waits; /* all launches' waits, one after the other */
+  int n_streams;
+  cudaStream_t streams[CS_CUDA_MAX_STREAMS];
+  bool stream_used[CS_CUDA_MAX_STREAMS], stream_cudnn[CS_CUDA_MAX_STREAMS];
+  cudaEvent_t fork, *done;               /* done[i]: NULL unless another stream waits for it */
+  cudaEvent_t join[CS_CUDA_MAX_STREAMS]; /* ends of streams 1 …; NULL where unused */
+  cudaGraphExec_t executable;            /* NULL: plain stream calls */
+  cudaGraph_t graph;                     /* NULL: plain stream calls */
+  int *node_launch, n_nodes;             /* launch of each node of `graph`, in its node order */
+  double enqueue_us;                     /* longest seen on the host for one launch; 0: unknown */
+};
+
+cs_status cs_schedule_create(cs_backend *backend, const cs_launch *launches, int n, int n_streams,
+                             bool use_graph, cs_schedule **out) CS_MUST_USE;
+void cs_schedule_destroy(cs_schedule *schedule);
+cs_status cs_schedule_run(cs_schedule *schedule) CS_MUST_USE;
+cs_status cs_schedule_run_on(cs_schedule *schedule, void *native_stream) CS_MUST_USE;
+
+/* Enqueues one run behind what is on stream 0; its end is on stream 0. */
+cs_status cs_schedule_enqueue(cs_schedule *schedule) CS_MUST_USE;
+cs_status cs_schedule_synchronize(cs_schedule *schedule) CS_MUST_USE;
+
+/* issue.c: the launches as stream calls. `issued`, if given, is called after each launch. */
+typedef cs_status (*cs_issued_fn)(void *user, int launch, cudaStream_t stream);
+cs_status cs_schedule_issue(cs_schedule *schedule, cs_issued_fn issued, void *user) CS_MUST_USE;
+/* Every launch once, in order, on stream 0. */
+cs_status cs_schedule_issue_serial(cs_schedule *schedule) CS_MUST_USE;
+
+/* capture.c */
+cs_status cs_schedule_capture(cs_schedule *schedule, cudaGraph_t *graph, int **node_launch,
+                              int *n_nodes) CS_MUST_USE;
+
+/* timing.c */
+cs_status cs_schedule_latency(cs_schedule *schedule, int count, double *us) CS_MUST_USE;
+cs_status cs_schedule_b2b(cs_schedule *schedule, int n, double *us) CS_MUST_USE;
+
+/* kernels_info.c */
+cs_status cs_schedule_kernels(cs_schedule *schedule, cs_kernel_info *out, int capacity,
+                              int *count) CS_MUST_USE;
+
+#endif

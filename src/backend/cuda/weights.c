@@ -1,0 +1,65 @@
+#include <string.h>
+
+#include "backend/cuda/exec.h"
+#include "backend/cuda/kernels.h"
+
+#define BIAS_ALIGNMENT 256
+
+void cs_exec_plan_weights(cs_exec *exec) {
+  exec->bias_offset = -1;
+  if (exec->kind == CS_EXEC_KERNEL) {
+    exec->weight_bytes = cs_cuda_kernel_weight_bytes(&exec->desc, exec->kernel);
+    return;
+  }
+  cs_dtype storage = exec->desc.output.dtype;
+  bool bias = exec->epilogue ? exec->desc.has_bias : cs_cudnn_graph_has_bias(&exec->problem);
+  exec->bias_dtype = exec->epilogue ? CS_DTYPE_F32 : storage;
+  exec->weight_bytes = cs_op_weight_elements(&exec->desc) * cs_dtype_size(storage);
+  if (!bias) return;
+  exec->bias_offset = cs_round_up(exec->weight_bytes, BIAS_ALIGNMENT);
+  exec->weight_bytes =
+      exec->bias_offset + exec->problem.output.dims[1] * cs_dtype_size(exec->bias_dtype);
+}
+
+static void store(cs_dtype dtype, void *out, int64_t index, float value) {
+  switch (dtype) {
+    case CS_DTYPE_F32:
+      ((float *)out)[index] = value;
+      break;
+    case CS_DTYPE_F16:
+      ((uint16_t *)out)[index] = cs_f32_to_f16(value);
+      break;
+    case CS_DTYPE_BF16:
+      ((uint16_t *)out)[index] = cs_f32_to_bf16(value);
+      break;
+  }
+}
+
+cs_status cs_exec_pack_weights(const cs_exec *exec, const float *weight, const float *bias,
+                               void *host_out) {
+  if (exec->kind == CS_EXEC_KERNEL) {
+    return cs_cuda_kernel_pack_weights(&exec->desc, exec->kernel, weight, bias, host_out);
+  }
+  if (!weight || (exec->desc.has_bias && !bias)) {
+    return cs_error(CS_CODE_INTERNAL, "%s needs weights%s", exec->id,
+                    exec->desc.has_bias ? " and a bias" : "");
+  }
+  memset(host_out, 0, (size_t)exec->weight_bytes);
+  cs_dtype storage = exec->desc.output.dtype;
+  const int64_t *d = exec->problem.filter.dims, *s = exec->problem.filter.strides;
+  for (int64_t k = 0; k < d[0]; k++) {
+    for (int64_t c = 0; c < d[1]; c++) {
+      for (int64_t y = 0; y < d[2]; y++) {
+        for (int64_t x = 0; x < d[3]; x++) {
+          store(storage, host_out, k * s[0] + c * s[1] + y * s[2] + x * s[3], *weight++);
+        }
+      }
+    }
+  }
+  if (exec->bias_offset < 0 || !bias) return CS_OK;
+  char *bias_out = (char *)host_out + exec->bias_offset;
+  for (int64_t k = 0; k < exec->problem.output.dims[1]; k++) {
+    store(exec->bias_dtype, bias_out, k, bias[k]);
+  }
+  return CS_OK;
+}
