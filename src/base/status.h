@@ -22,16 +22,24 @@
 #else
 #define CS_PRINTF(format_index, args_index)
 #endif
+/* Of functions that never return CS_OK: the compiler then knows that what follows an error is not
+ * reached, and does not warn of outputs that only success sets. */
+#if defined(__GNUC__)
+#define CS_NEVER_OK __attribute__((returns_nonnull))
+#else
+#define CS_NEVER_OK
+#endif
 
 /* A new status; never returns CS_OK. Out of memory gives a static NO_MEMORY status. */
-cs_status cs_error(cs_code code, const char *format, ...) CS_PRINTF(2, 3) CS_MUST_USE;
+cs_status cs_error(cs_code code, const char *format, ...) CS_PRINTF(2, 3) CS_NEVER_OK CS_MUST_USE;
 /* Prefixes the message ("models/a.json: " …) and keeps the code; CS_OK stays CS_OK. Consumes
  * `status`. */
 cs_status cs_annotate(cs_status status, const char *format, ...) CS_PRINTF(2, 3) CS_MUST_USE;
 /* NO_MEMORY that names what was being allocated. */
-cs_status cs_no_memory(const char *what, size_t bytes) CS_MUST_USE;
+cs_status cs_no_memory(const char *what, size_t bytes) CS_NEVER_OK CS_MUST_USE;
 /* IO with strerror(errno_value). */
-cs_status cs_io_error(const char *path, const char *action, int errno_value) CS_MUST_USE;
+cs_status cs_io_error(const char *path, const char *action,
+                      int errno_value) CS_NEVER_OK CS_MUST_USE;
 
 #define CS_TRY(status, expression, label) \
   do {                                    \
