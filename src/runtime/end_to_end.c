@@ -94,23 +94,23 @@ static cs_status run_double(double_run *run, const float *const *inputs) {
   return CS_OK;
 }
 
-cs_status cs_end_to_end_error(const cs_graph *passed, const cs_params *params,
+cs_status cs_end_to_end_error(const cs_graph *graph, const cs_params *params,
                               const float *const *inputs, const float *const *outputs,
                               double *rel_l2) {
   cs_status st = CS_OK;
-  double_run run = {.graph = passed, .params = params};
-  run.values = cs_calloc((size_t)passed->n_values, sizeof *run.values);
-  run.readers_left = cs_calloc((size_t)passed->n_values, sizeof *run.readers_left);
+  double_run run = {.graph = graph, .params = params};
+  run.values = cs_calloc((size_t)graph->n_values, sizeof *run.values);
+  run.readers_left = cs_calloc((size_t)graph->n_values, sizeof *run.readers_left);
   if (!run.values || !run.readers_left) {
-    st = cs_no_memory("values", (size_t)passed->n_values);
+    st = cs_no_memory("values", (size_t)graph->n_values);
     goto done;
   }
   CS_TRY(st, run_double(&run, inputs), done);
   double error = 0, norm = 0;
-  for (int o = 0; o < passed->n_outputs; o++) {
+  for (int o = 0; o < graph->n_outputs; o++) {
     int64_t count;
-    const double *wanted = run.values[passed->outputs[o]];
-    CS_TRY(st, cs_shape_elements(&passed->values[passed->outputs[o]].shape, &count), done);
+    const double *wanted = run.values[graph->outputs[o]];
+    CS_TRY(st, cs_shape_elements(&graph->values[graph->outputs[o]].shape, &count), done);
     for (int64_t e = 0; e < count; e++) {
       error += (outputs[o][e] - wanted[e]) * (outputs[o][e] - wanted[e]);
       norm += wanted[e] * wanted[e];
@@ -118,7 +118,7 @@ cs_status cs_end_to_end_error(const cs_graph *passed, const cs_params *params,
   }
   *rel_l2 = norm > 0 ? sqrt(error / norm) : sqrt(error);
 done:
-  for (int v = 0; run.values && v < passed->n_values; v++) free(run.values[v]);
+  for (int v = 0; run.values && v < graph->n_values; v++) free(run.values[v]);
   free(run.values);
   free(run.readers_left);
   return st;

@@ -100,7 +100,7 @@ cs_status cs_session_upload_inputs(const cs_session *session, const cs_realised 
 /* ---- end_to_end.c ---- */
 /* Whole graph in double precision from f32 inputs and parameters; relative L2 error of `outputs`
  * (the device's, f32 row-major) against it. */
-cs_status cs_end_to_end_error(const cs_graph *passed, const cs_params *params,
+cs_status cs_end_to_end_error(const cs_graph *graph, const cs_params *params,
                               const float *const *inputs, const float *const *outputs,
                               double *rel_l2) CS_MUST_USE;
 /* Twice the recorded error of PyTorch for (model, precision, batch, seed) from errors.json beside

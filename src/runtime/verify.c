@@ -266,7 +266,7 @@ static cs_status check_plan(cs_session *session, const cs_plan *serial,
   }
   if (!end_to_end) goto done;
   CS_TRY(st,
-         cs_end_to_end_error(session->planned.graph, session->shared->params,
+         cs_end_to_end_error(session->planned.bound, session->shared->params,
                              (const float *const *)session->inputs, (const float *const *)found,
                              &out->end_to_end),
          done);
