@@ -38,8 +38,8 @@ void cs_profile_report_skipped(const cs_profile *profile, const cs_skipped_lines
   print_skipped(&text, damaged, "damaged");
   print_skipped(&text, foreign, "of another version or device");
   if (text.length > 0 && !text.failed) {
-    cs_log(&profile->logger, damaged->n ? CS_LOG_WARNING : CS_LOG_INFO, "%s: skipped lines count as not measured: %s",
-           profile->path, text.data);
+    cs_log(&profile->logger, damaged->n ? CS_LOG_WARNING : CS_LOG_INFO,
+           "%s: skipped lines count as not measured: %s", profile->path, text.data);
   }
   cs_strbuf_free(&text);
 }

@@ -1,0 +1,267 @@
+/* cs_profile_program: which operations lack measurements, batches of them prepared, then measured
+ * one after another. Knows devices through the backend's vtable alone. */
+#include "profiler/measure.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/measure_data.h"
+#include "profiler/measure_session.h"
+
+/* A payload is worth its bytes only where the candidate may be chosen. */
+#define PAYLOAD_WITHIN 1.5
+
+/* ---- Trials and operations ---- */
+
+void cs_operation_clear(const cs_backend *backend, cs_operation *operation) {
+  for (int i = 0; i < operation->n_trials; i++) {
+    cs_trial *trial = &operation->trials[i];
+    if (trial->exec) backend->vtable->exec_destroy(trial->exec);
+    cs_candidate_clear(&trial->candidate);
+  }
+  free(operation->trials);
+  free(operation->signature);
+  memset(operation, 0, sizeof *operation);
+}
+
+void cs_trial_reject_text(cs_trial *trial, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  vsnprintf(trial->reason, sizeof trial->reason, format, args);
+  va_end(args);
+  trial->rejected = true;
+}
+
+cs_status cs_trial_reject(cs_trial *trial, const char *what, cs_status why) {
+  cs_code code = cs_status_code(why);
+  if (code == CS_CODE_NO_MEMORY || code == CS_CODE_CANCELLED) {
+    return cs_annotate(why, "%s: ", trial->candidate.id);
+  }
+  cs_trial_reject_text(trial, "%s: %s", what, cs_status_message(why));
+  cs_status_free(why);
+  return CS_OK;
+}
+
+bool cs_measuring_cancelled(const cs_measuring *measuring) {
+  return measuring->options->cancelled && measuring->options->cancelled(measuring->options->user);
+}
+
+/* ---- Recording ---- */
+
+static cs_status measurement_of(cs_trial *trial, cs_measurement *out) {
+  cs_stats stats;
+  memset(out, 0, sizeof *out);
+  out->rejected = trial->rejected;
+  out->reason = trial->reason;
+  if (out->rejected) return CS_OK;
+  int n = trial->n_samples > 0 ? trial->n_samples : 1;
+  const double *samples = trial->n_samples > 0 ? trial->samples : &trial->rough_us;
+  CS_RETURN_IF_ERROR(cs_stats_of(samples, n, &stats));
+  out->cold_us = stats.median;
+  out->p10_us = stats.p10;
+  out->p90_us = stats.p90;
+  out->variation = stats.variation;
+  out->samples = n;
+  out->warm_us = trial->warm_us > 0 ? trial->warm_us : stats.median;
+  return CS_OK;
+}
+
+/* `partial`: the operation was interrupted; only what has samples or is rejected is known. */
+static cs_status record(cs_measuring *m, cs_operation *operation, bool partial) {
+  double best = INFINITY;
+  cs_measurement measured;
+  for (int i = 0; i < operation->n_trials; i++) {
+    CS_RETURN_IF_ERROR(measurement_of(&operation->trials[i], &measured));
+    if (!measured.rejected && measured.cold_us > 0) best = fmin(best, measured.cold_us);
+  }
+  for (int i = 0; i < operation->n_trials; i++) {
+    cs_trial *trial = &operation->trials[i];
+    if (trial->recorded || (partial && !trial->rejected && trial->n_samples == 0)) continue;
+    CS_RETURN_IF_ERROR(measurement_of(trial, &measured));
+    if (measured.rejected || measured.cold_us > PAYLOAD_WITHIN * best) {
+      free(trial->candidate.payload);
+      trial->candidate.payload = NULL;
+    }
+    CS_RETURN_IF_ERROR(
+        cs_profile_add(m->profile, operation->signature, &trial->candidate, &measured));
+    trial->recorded = true;
+    m->report->candidates++;
+    if (measured.rejected) {
+      m->report->candidates_rejected++;
+      cs_log(m->logger, CS_LOG_DEBUG, "%s: %s rejected: %s", operation->name, trial->candidate.id,
+             trial->reason);
+    }
+  }
+  return CS_OK;
+}
+
+/* ---- One operation ---- */
+
+static cs_status check_trials(cs_measuring *m, cs_op_buffers *buffers, cs_checker *checker,
+                              cs_operation *operation) {
+  for (int i = 0; i < operation->n_trials; i++) {
+    cs_trial *trial = &operation->trials[i];
+    if (trial->rejected) continue;
+    if (cs_measuring_cancelled(m)) {
+      return cs_error(CS_CODE_CANCELLED, "profiling was interrupted; what was measured is kept");
+    }
+    CS_RETURN_IF_ERROR(cs_annotate(cs_checker_check(m, buffers, checker, trial),
+                                   "%s: candidate %s: ", operation->name, trial->candidate.id));
+  }
+  return CS_OK;
+}
+
+static bool anything_to_measure(const cs_operation *operation) {
+  for (int i = 0; i < operation->n_trials; i++) {
+    if (!operation->trials[i].rejected) return true;
+  }
+  return false;
+}
+
+cs_status cs_measure_operation(cs_measuring *m, cs_operation *operation) {
+  cs_status st = CS_OK;
+  cs_op_buffers buffers = {0};
+  cs_checker checker = {0};
+  if (anything_to_measure(operation)) {
+    CS_TRY(st, cs_op_buffers_create(m, operation, &buffers), done);
+    CS_TRY(st, cs_checker_create(m, &buffers, &checker), done);
+    CS_TRY(st, check_trials(m, &buffers, &checker, operation), done);
+    CS_TRY(st, cs_time_trials(m, &buffers, operation), done);
+  }
+done:;
+  cs_status recorded = record(m, operation, st != CS_OK);
+  if (st == CS_OK) {
+    st = recorded;
+  } else {
+    cs_status_free(recorded);
+  }
+  if (st == CS_OK) {
+    cs_completion completion = {.workspace_limit = m->options->workspace_limit,
+                                .threads = m->options->threads,
+                                .full = m->options->full};
+    st = cs_profile_mark_completion(m->profile, operation->signature, &completion);
+  }
+  cs_checker_destroy(&checker);
+  if (buffers.backend) cs_op_buffers_destroy(&buffers);
+  return cs_annotate(st, "%s: ", operation->name);
+}
+
+/* ---- All operations ---- */
+
+static void show_progress(const cs_measuring *m, const cs_operation *operation, int index, int n,
+                          int done, double start) {
+  double seconds = cs_now_seconds() - start;
+  cs_log(m->logger, CS_LOG_PROGRESS,
+         "profiling %d/%d  %s (%s), %d candidates  %.1f operations/s, about %.0f s remaining",
+         index + 1, n, operation->name, cs_op_name(operation->desc->op), operation->n_trials,
+         seconds > 0 ? done / seconds : 0.0, done > 0 ? seconds / done * (n - done) : 0.0);
+}
+
+cs_status cs_measure_operations(cs_measuring *m, cs_operation *operations, int n) {
+  const int batch = cs_cpu_count() > 8 ? cs_cpu_count() : 8;
+  double start = cs_now_seconds();
+  for (int first = 0; first < n; first += batch) {
+    int count = n - first < batch ? n - first : batch;
+    if (cs_measuring_cancelled(m)) {
+      return cs_error(CS_CODE_CANCELLED, "profiling was interrupted; what was measured is kept");
+    }
+    cs_log(m->logger, CS_LOG_PROGRESS, "profiling %d/%d  preparing candidates", first + 1, n);
+    CS_RETURN_IF_ERROR(cs_prepare_operations(m, &operations[first], count, 0));
+    for (int i = first; i < first + count; i++) {
+      show_progress(m, &operations[i], i, n, i, start);
+      CS_RETURN_IF_ERROR(cs_measure_operation(m, &operations[i]));
+      cs_operation_clear(m->backend, &operations[i]);
+    }
+  }
+  return CS_OK;
+}
+
+/* Appends the task's operation unless it is there or the profile covers it. */
+static cs_status want_operation(const cs_wanted *wanted, const cs_op_desc *desc, const char *name,
+                                json_t *seen, cs_operation *out, int *n) {
+  char *signature = NULL;
+  cs_completion completion = {.workspace_limit = wanted->options->workspace_limit,
+                              .threads = wanted->options->threads,
+                              .full = wanted->options->full};
+  cs_status st = cs_op_signature(desc, &signature);
+  if (st != CS_OK) return cs_annotate(st, "%s: ", name);
+  if (json_object_get(seen, signature)) goto done;
+  if (json_object_set_new(seen, signature, json_true()) != 0) {
+    st = cs_no_memory("signatures", strlen(signature));
+    goto done;
+  }
+  wanted->report->operations++;
+  if (!wanted->options->refresh &&
+      cs_op_profile_covers(cs_profile_find(wanted->profile, signature), &completion)) {
+    wanted->report->operations_cached++;
+    goto done;
+  }
+  if (wanted->options->frozen) {
+    st = cs_error(CS_CODE_NOT_FOUND,
+                  "%s: not measured under a workspace limit of %lld bytes, and measuring is "
+                  "forbidden (frozen); operation %s",
+                  name, (long long)wanted->options->workspace_limit, signature);
+    goto done;
+  }
+  out[*n] = (cs_operation){.desc = desc, .name = name, .signature = signature};
+  signature = NULL;
+  (*n)++;
+done:
+  free(signature);
+  return st;
+}
+
+cs_status cs_measure_wanted(const cs_wanted *wanted, const cs_op_desc *const *descs,
+                            const char *const *names, int n) {
+  cs_status st = CS_OK;
+  int n_operations = 0;
+  double start = cs_now_seconds();
+  json_t *seen = json_object();
+  cs_operation *operations = cs_calloc((size_t)n, sizeof *operations);
+  if (!seen || !operations) {
+    st = cs_no_memory("operations", (size_t)n * sizeof *operations);
+    goto done;
+  }
+  for (int i = 0; i < n; i++) {
+    CS_TRY(st, want_operation(wanted, descs[i], names[i], seen, operations, &n_operations), done);
+  }
+  if (n_operations > 0) st = cs_measure_session(wanted, operations, n_operations);
+done:
+  for (int i = 0; operations && i < n_operations; i++) {
+    cs_operation_clear(wanted->backend, &operations[i]);
+  }
+  free(operations);
+  json_decref(seen);
+  wanted->report->seconds += cs_now_seconds() - start;
+  return st;
+}
+
+cs_status cs_profile_program(cs_profile *profile, cs_backend *backend, const cs_program *program,
+                             const cs_measure_options *options, const cs_logger *logger,
+                             cs_measure_report *report) {
+  cs_measure_report unused = {0};
+  cs_wanted wanted = {.profile = profile,
+                      .backend = backend,
+                      .options = options,
+                      .logger = logger,
+                      .report = report ? report : &unused};
+  memset(wanted.report, 0, sizeof *wanted.report);
+  const cs_op_desc **descs = cs_calloc((size_t)program->n_tasks, sizeof *descs);
+  const char **names = cs_calloc((size_t)program->n_tasks, sizeof *names);
+  cs_status st = CS_OK;
+  if (!descs || !names) {
+    st = cs_no_memory("tasks", (size_t)program->n_tasks * sizeof *descs);
+    goto done;
+  }
+  for (int i = 0; i < program->n_tasks; i++) {
+    descs[i] = &program->tasks[i].desc;
+    names[i] = program->tasks[i].name;
+  }
+  st = cs_measure_wanted(&wanted, descs, names, program->n_tasks);
+done:
+  free(descs);
+  free(names);
+  return st;
+}

@@ -1,0 +1,47 @@
+#include "profiler/measure_session.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "profiler/measure_data.h"
+
+#define WARM_UP_SECONDS 0.1
+#define MAX_SCRUB_BYTES ((int64_t)256 << 20)
+/* Time for samples: of a whole call, and the least and most of an operation. */
+#define CALL_BUDGET_US 30e6
+#define LEAST_BUDGET_US 0.15e6
+#define MOST_BUDGET_US 1e6
+
+/* Memory twice as large as the cache, whose overwriting empties it, and what that takes. */
+static cs_status create_scrub(cs_measuring *m) {
+  const cs_backend_vtable *vtable = m->backend->vtable;
+  const cs_device_info *info = vtable->info(m->backend);
+  m->scrub_bytes = cs_min_i64(2 * info->cache_bytes, MAX_SCRUB_BYTES);
+  if (m->scrub_bytes <= 0) return CS_OK;
+  CS_RETURN_IF_ERROR(vtable->allocate(m->backend, m->scrub_bytes, &m->scrub));
+  CS_RETURN_IF_ERROR(vtable->fill(m->backend, m->scrub, 0, m->scrub_bytes));
+  double start = cs_now_seconds();
+  CS_RETURN_IF_ERROR(vtable->fill(m->backend, m->scrub, 0, m->scrub_bytes));
+  m->scrub_us = 1e6 * (cs_now_seconds() - start);
+  return CS_OK;
+}
+
+cs_status cs_measure_session(const cs_wanted *wanted, cs_operation *operations, int n) {
+  cs_status st = CS_OK;
+  cs_measuring m = {.profile = wanted->profile,
+                    .backend = wanted->backend,
+                    .options = wanted->options,
+                    .logger = wanted->logger,
+                    .report = wanted->report,
+                    .budget_us = fmin(fmax(CALL_BUDGET_US / n, LEAST_BUDGET_US), MOST_BUDGET_US)};
+  CS_TRY(st, cs_measure_normals(&m.normals), done);
+  CS_TRY(st, create_scrub(&m), done);
+  CS_TRY(st, cs_anchor_create(&m, &m.anchor), done);
+  CS_TRY(st, cs_anchor_warm_up(m.anchor, WARM_UP_SECONDS), done);
+  st = cs_measure_operations(&m, operations, n);
+done:
+  cs_anchor_destroy(m.anchor);
+  if (m.scrub) m.backend->vtable->release(m.backend, m.scrub);
+  free(m.normals);
+  return st;
+}
