@@ -14,6 +14,8 @@ typedef struct assigner {
   int n_blocks;
   int *block_of;  /* per node; blocks merged so that only their last values cross */
   int *last_node; /* per block */
+  int *nodes;     /* by block, in topological order */
+  int *first;     /* per block: its start in nodes; one more behind the last */
   cs_layout *layouts;
   /* The dynamic program, per block and layout behind it. */
   double (*best_us)[CS_LAYOUT_COUNT]; /* < 0: not reachable */
@@ -48,6 +50,17 @@ static void merge_blocks(assigner *a, const cs_graph *graph, int *joined) {
   a->n_blocks = n + 1;
 }
 
+/* Lists the nodes of each block. */
+static cs_status list_nodes(assigner *a, const cs_graph *graph) {
+  a->nodes = cs_calloc((size_t)graph->n_nodes, sizeof *a->nodes);
+  a->first = cs_calloc((size_t)a->n_blocks + 2, sizeof *a->first);
+  if (!a->nodes || !a->first) return cs_no_memory("blocks", (size_t)graph->n_nodes);
+  for (int i = 0; i < graph->n_nodes; i++) a->first[a->block_of[i] + 2]++;
+  for (int b = 1; b <= a->n_blocks; b++) a->first[b + 1] += a->first[b];
+  for (int i = 0; i < graph->n_nodes; i++) a->nodes[a->first[a->block_of[i] + 1]++] = i;
+  return CS_OK;
+}
+
 static cs_status find_blocks(assigner *a, const cs_graph *graph) {
   cs_status st = CS_OK;
   size_t n = (size_t)graph->n_nodes;
@@ -59,6 +72,7 @@ static cs_status find_blocks(assigner *a, const cs_graph *graph) {
   joined = cs_calloc((size_t)a->n_blocks, sizeof *joined);
   if (!a->last_node || !joined) CS_FAIL(st, done, CS_CODE_NO_MEMORY, "out of memory for blocks");
   merge_blocks(a, graph, joined);
+  CS_TRY(st, list_nodes(a, graph), done);
 done:
   free(joined);
   return st;
@@ -73,8 +87,8 @@ static void set_layout(assigner *a, int value, cs_layout layout) {
 /* Lays the values of a block, and those that it reads, in the three layouts. False: not allowed. */
 static bool lay_block(assigner *a, int block, cs_layout before, cs_layout inner, cs_layout behind) {
   const cs_graph *graph = a->costs.graph;
-  for (int i = 0; i < graph->n_nodes; i++) {
-    if (a->block_of[i] != block) continue;
+  for (int k = a->first[block]; k < a->first[block + 1]; k++) {
+    int i = a->nodes[k];
     int output = graph->nodes[i].output;
     set_layout(a, output, i == a->last_node[block] ? behind : inner);
     if (!cs_graph_layout_allowed(graph, output, a->layouts[output])) return false;
@@ -95,10 +109,9 @@ static bool lay_block(assigner *a, int block, cs_layout before, cs_layout inner,
 static cs_status block_cost(assigner *a, int block, double *us) {
   *us = 0;
   cs_layout_costs_begin(&a->costs);
-  for (int i = 0; i < a->costs.graph->n_nodes; i++) {
-    if (a->block_of[i] != block) continue;
+  for (int k = a->first[block]; k < a->first[block + 1]; k++) {
     double node_us;
-    CS_RETURN_IF_ERROR(cs_layout_node_cost(&a->costs, i, a->layouts, &node_us));
+    CS_RETURN_IF_ERROR(cs_layout_node_cost(&a->costs, a->nodes[k], a->layouts, &node_us));
     if (node_us < 0) {
       *us = -1;
       return CS_OK;
@@ -186,6 +199,8 @@ done:
   cs_layout_costs_free(&a.costs);
   free(a.block_of);
   free(a.last_node);
+  free(a.nodes);
+  free(a.first);
   free(a.best_us);
   free(a.inner);
   free(a.before);
