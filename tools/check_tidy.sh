@@ -11,12 +11,20 @@ if ! command -v clang-tidy >/dev/null; then
   [ -z "${CS_CHECKS_REQUIRED:-}" ] || exit 1
   exit 77
 fi
-# A process a file: clang-tidy 14 mistakes va_lists of the second file on for uninitialised.
-python3 - "$build" <<'PY' | xargs -0 -n 1 -P "$jobs" clang-tidy --quiet -p "$build" 2>/dev/null
+
+compiled() { # the C files of src/ in the compilation database, but for the one that the model replaces
+  python3 - "$build" <<'PY'
 import json, os, sys
-root = os.getcwd()
 for entry in json.load(open(os.path.join(sys.argv[1], "compile_commands.json"))):
-    path = os.path.relpath(entry["file"], root)
-    if path.startswith("src/") and path.endswith(".c"):
+    path = os.path.relpath(entry["file"])
+    if path.startswith("src/") and path.endswith(".c") and path != "src/base/status.c":
         sys.stdout.write(path + "\0")
 PY
+}
+
+# A process a file: clang-tidy 14 mistakes va_lists of the second file on for uninitialised.
+failed=0
+clang-tidy --quiet -p "$build" src/base/status.c 2>/dev/null || failed=1
+compiled | xargs -0 -n 1 -P "$jobs" clang-tidy --quiet -p "$build" --extra-arg=-include \
+  --extra-arg="$PWD/tools/tidy_model.h" 2>/dev/null || failed=1
+exit "$failed"
