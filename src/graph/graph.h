@@ -40,9 +40,13 @@ typedef struct cs_value {
   cs_shape shape;
   int producer; /* node index, -1 for a graph input */
   /* In-place concat: the value lies in value `root` from channel `channel_offset` on. A value that
-   * is its own root lies alone. Set by the concat pass, for axis 1 of rank-4 values only. */
+   * is its own root lies alone. Set by the concat pass, for axis 1 of rank-4 values only. `host` is
+   * the next value on the way to the root (-1: the value is its own root), `host_offset` the
+   * channel within it: where a layout breaks the chain, the part below the break still holds. */
   int root;
   int64_t channel_offset;
+  int host;
+  int64_t host_offset;
 } cs_value;
 
 struct cs_graph {
@@ -82,13 +86,18 @@ typedef struct cs_pass_options {
 #define CS_PASSES_NONE ((cs_pass_options){false, false, false, false})
 typedef struct cs_pass_report { /* how many nodes each pass changed */
   int identities_dropped, batch_norms_folded, activations_fused, residuals_fused, concats_in_place,
-      concat_inputs_copied;
+      concat_inputs_copied, concats_flattened;
 } cs_pass_report;
 /* A new graph. Dropped nodes' values disappear; a fused node takes over the output value of the
  * last node it swallowed (so every remaining value keeps its name). Graph outputs are always kept
  * under their names. */
 cs_status cs_graph_apply_passes(const cs_graph *bound, cs_pass_options options,
                                 cs_pass_report *report, cs_graph **out) CS_MUST_USE;
+
+/* Whether a value may be stored in a layout: rank 4 only (other ranks: NCHW, that is row-major),
+ * and a Concat along the channels takes a blocked layout only if every boundary between its inputs
+ * is a multiple of the layout's granule. */
+bool cs_graph_layout_allowed(const cs_graph *graph, int value, cs_layout layout);
 
 /* Concrete description of a node for uniform layout `layout`, every tensor dense (no views). Not
  * for Concat, Flatten, Identity, Dropout. */

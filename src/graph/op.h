@@ -127,7 +127,7 @@ typedef struct cs_shape {
   int64_t dims[CS_MAX_RANK]; /* CS_DIM_N in dims[0] while the batch is symbolic */
 } cs_shape;
 cs_status cs_shape_elements(const cs_shape *shape,
-                            int64_t *out) CS_MUST_USE; /* BAD_INPUT on overflow */
+                            int64_t *out) CS_MUST_USE; /* BAD_INPUT on overflow; N counts as one */
 bool cs_shape_equal(const cs_shape *a, const cs_shape *b);
 
 /* A tensor as an operation sees it. `strides` in elements; for NCHW and NHWC strides[i] belongs to
@@ -184,7 +184,9 @@ double cs_op_bytes(const cs_op_desc *desc);
 /* Number of products summed into one output element (the reduction length; >= 1). */
 int64_t cs_op_reduction(const cs_op_desc *desc);
 /* The signature: a stable text of every field, equal exactly when the fields that matter are. It is
- * the first half of a profile key. free() releases. */
+ * the first half of a profile key. Alignments of 16 bytes and more count as the same (no vector
+ * access is wider); BatchNormalization's epsilon is in its scale already and does not count. free()
+ * releases. */
 cs_status cs_op_signature(const cs_op_desc *desc, char **out) CS_MUST_USE;
 
 /* Output extent of a convolution or pooling axis; < 1 when the window does not fit. With ceil_mode

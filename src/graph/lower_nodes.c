@@ -1,0 +1,283 @@
+/* Lowering values and nodes: buffers, views, tasks. */
+#include "graph/lower.h"
+
+#include <stdlib.h>
+
+/* ---- Buffers, tensors, tasks ---- */
+
+static cs_status add_buffer(cs_lowering *lowering, cs_strbuf *name, cs_buffer_kind kind,
+                            int64_t bytes, int *out) {
+  cs_program *program = lowering->program;
+  char *text = NULL;
+  CS_RETURN_IF_ERROR(cs_strbuf_take(name, &text));
+  cs_status status = cs_grow(&program->buffers, &lowering->buffer_capacity,
+                             (size_t)program->n_buffers + 1, sizeof *program->buffers);
+  if (status != CS_OK) {
+    free(text);
+    return status;
+  }
+  program->buffers[program->n_buffers] = (cs_buffer){bytes, kind, text};
+  *out = program->n_buffers++;
+  return CS_OK;
+}
+
+static int64_t alignment_of(int64_t offset) {
+  int64_t alignment = 256;
+  while (offset % alignment != 0) alignment /= 2;
+  return alignment;
+}
+
+static cs_status add_tensor(cs_lowering *lowering, int value, int buffer, int64_t offset,
+                            const cs_tensor_desc *desc, int writer, int *out) {
+  cs_program *program = lowering->program;
+  size_t need = (size_t)program->n_tensors + 1;
+  CS_RETURN_IF_ERROR(
+      cs_grow(&program->tensors, &lowering->tensor_capacity, need, sizeof *program->tensors));
+  CS_RETURN_IF_ERROR(
+      cs_grow(&lowering->writer, &lowering->writer_capacity, need, sizeof *lowering->writer));
+  cs_tensor *tensor = &program->tensors[program->n_tensors];
+  *tensor = (cs_tensor){.value = value, .buffer = buffer, .offset = offset, .desc = *desc};
+  tensor->desc.alignment = alignment_of(offset);
+  lowering->writer[program->n_tensors] = writer;
+  *out = program->n_tensors++;
+  return CS_OK;
+}
+
+static cs_buffer_kind kind_of(const cs_lowering *lowering, int value) {
+  if (lowering->is_output[value]) return CS_BUFFER_OUTPUT;
+  return lowering->graph->values[value].producer < 0 ? CS_BUFFER_INPUT : CS_BUFFER_INTERMEDIATE;
+}
+
+cs_status cs_lower_value(cs_lowering *lowering, int value, int writer, int *out) {
+  const cs_graph *graph = lowering->graph;
+  cs_location at = lowering->location[value];
+  cs_tensor_desc whole = cs_tensor_dense(&graph->values[at.root].shape, lowering->storage,
+                                         lowering->program->layouts[at.root]);
+  if (lowering->buffer[at.root] < 0) {
+    cs_strbuf name = {0};
+    cs_strbuf_printf(&name, "%s", graph->values[at.root].name);
+    CS_RETURN_IF_ERROR(add_buffer(lowering, &name, kind_of(lowering, at.root),
+                                  cs_tensor_span_bytes(&whole), &lowering->buffer[at.root]));
+  }
+  cs_tensor_desc desc = whole;
+  desc.shape = graph->values[value].shape;
+  int64_t offset = at.offset ? cs_tensor_offset4(&whole, 0, at.offset, 0, 0) : 0;
+  CS_RETURN_IF_ERROR(add_tensor(lowering, value, lowering->buffer[at.root],
+                                offset * cs_dtype_size(lowering->storage), &desc, writer, out));
+  lowering->program->value_tensor[value] = *out;
+  return CS_OK;
+}
+
+/* A task that reads `inputs` and writes `output`; takes over `name`. */
+static cs_status add_task(cs_lowering *lowering, cs_strbuf *name, int node, const cs_op_desc *base,
+                          const int *inputs, int n_inputs, int output) {
+  cs_program *program = lowering->program;
+  char *text = NULL;
+  CS_RETURN_IF_ERROR(cs_strbuf_take(name, &text));
+  cs_status status = cs_grow(&program->tasks, &lowering->task_capacity,
+                             (size_t)program->n_tasks + 1, sizeof *program->tasks);
+  if (status != CS_OK) {
+    free(text);
+    return status;
+  }
+  cs_task *task = &program->tasks[program->n_tasks];
+  *task = (cs_task){.name = text, .node = node, .desc = *base, .output = output};
+  task->desc.n_inputs = n_inputs;
+  for (int k = 0; k < n_inputs; k++) {
+    task->inputs[k] = inputs[k];
+    task->desc.inputs[k] = program->tensors[inputs[k]].desc;
+  }
+  task->desc.output = program->tensors[output].desc;
+  lowering->writer[output] = program->n_tasks++;
+  return cs_lower_preds(lowering);
+}
+
+static cs_status add_copy(cs_lowering *lowering, int from, int to, const char *why) {
+  cs_op_desc desc = {.op = CS_OP_COPY, .precision = lowering->program->precision};
+  cs_strbuf name = {0};
+  int value = lowering->program->tensors[from].value;
+  cs_strbuf_printf(&name, "copy:%s:%s", lowering->graph->values[value].name, why);
+  return add_task(lowering, &name, -1, &desc, &from, 1, to);
+}
+
+/* ---- Reading a value in a layout ---- */
+
+/* With one pixel, NCHW and NHWC are the same bytes. */
+static bool same_bytes(const cs_tensor_desc *desc, cs_layout layout) {
+  return desc->shape.dims[2] == 1 && desc->shape.dims[3] == 1 && desc->strides[1] == 1 &&
+         cs_layout_granule(desc->layout) == 1 && cs_layout_granule(layout) == 1;
+}
+
+/* A dense tensor of `value` in `layout`, made once and shared by all that want it. */
+static cs_status convert(cs_lowering *lowering, int value, cs_layout layout, int *out) {
+  const cs_value *source = &lowering->graph->values[value];
+  int *made = &lowering->converted[value * CS_LAYOUT_COUNT + (int)layout];
+  int from = lowering->program->value_tensor[value];
+  if (*made < 0) {
+    cs_tensor_desc desc = cs_tensor_dense(&source->shape, lowering->storage, layout);
+    cs_strbuf name = {0};
+    int buffer;
+    cs_strbuf_printf(&name, "%s@%s", source->name, cs_layout_name(layout));
+    CS_RETURN_IF_ERROR(
+        add_buffer(lowering, &name, CS_BUFFER_INTERMEDIATE, cs_tensor_span_bytes(&desc), &buffer));
+    CS_RETURN_IF_ERROR(add_tensor(lowering, value, buffer, 0, &desc, CS_WRITER_NONE, made));
+    CS_RETURN_IF_ERROR(add_copy(lowering, from, *made, cs_layout_name(layout)));
+  }
+  *out = *made;
+  return CS_OK;
+}
+
+static cs_status read_value(cs_lowering *lowering, int value, cs_layout layout, int *out) {
+  const cs_program *program = lowering->program;
+  *out = program->value_tensor[value];
+  const cs_tensor *tensor = &program->tensors[*out];
+  if (tensor->desc.shape.rank != 4 || tensor->desc.layout == layout) return CS_OK;
+  if (!same_bytes(&tensor->desc, layout)) return convert(lowering, value, layout, out);
+  int *made = &lowering->converted[value * CS_LAYOUT_COUNT + (int)layout];
+  if (*made < 0) {
+    cs_tensor_desc desc = cs_tensor_dense(&tensor->desc.shape, lowering->storage, layout);
+    desc.strides[0] = tensor->desc.strides[0];
+    CS_RETURN_IF_ERROR(add_tensor(lowering, value, tensor->buffer, tensor->offset, &desc,
+                                  lowering->writer[*out], made));
+  }
+  *out = *made;
+  return CS_OK;
+}
+
+/* ---- Nodes ---- */
+
+static cs_status lower_operation(cs_lowering *lowering, int index) {
+  const cs_node *node = &lowering->graph->nodes[index];
+  cs_op_desc base = cs_node_base_desc(node, lowering->program->precision);
+  int inputs[CS_MAX_OP_INPUTS], output;
+  for (int k = 0; k < node->n_inputs; k++) {
+    CS_RETURN_IF_ERROR(read_value(lowering, node->inputs[k],
+                                  lowering->program->layouts[node->output], &inputs[k]));
+  }
+  CS_RETURN_IF_ERROR(cs_lower_value(lowering, node->output, CS_WRITER_NONE, &output));
+  cs_strbuf name = {0};
+  cs_strbuf_printf(&name, "%s", node->name);
+  return add_task(lowering, &name, index, &base, inputs, node->n_inputs, output);
+}
+
+/* The part of a concat's tensor that holds an input which begins at `begin` along the axis. */
+static cs_status add_slice(cs_lowering *lowering, int whole, int value, int axis, int64_t begin,
+                           int *out) {
+  cs_tensor tensor = lowering->program->tensors[whole];
+  int64_t granule = axis == 1 ? cs_layout_granule(tensor.desc.layout) : 1;
+  tensor.desc.shape = lowering->graph->values[value].shape;
+  int64_t offset = begin / granule * tensor.desc.strides[axis];
+  return add_tensor(lowering, value, tensor.buffer,
+                    tensor.offset + offset * cs_dtype_size(lowering->storage), &tensor.desc,
+                    CS_WRITER_NONE, out);
+}
+
+/* Copies an input into its slice unless a concat that shares the place has done so. */
+static cs_status fill_slot(cs_lowering *lowering, int whole, const cs_node *node, int value,
+                           int64_t begin, int *writer) {
+  cs_program *program = lowering->program;
+  int slice, existing;
+  CS_RETURN_IF_ERROR(add_slice(lowering, whole, value, (int)node->attrs.axis.axis, begin, &slice));
+  const cs_tensor *tensor = &program->tensors[slice];
+  CS_RETURN_IF_ERROR(cs_pair_map_put(&lowering->slices, tensor->buffer, tensor->offset,
+                                     program->n_tasks, &existing));
+  if (existing >= 0) {
+    program->n_tensors--;
+    *writer = existing;
+    return CS_OK;
+  }
+  *writer = program->n_tasks;
+  return add_copy(lowering, program->value_tensor[value], slice, node->name);
+}
+
+static cs_status lower_concat(cs_lowering *lowering, int index) {
+  const cs_graph *graph = lowering->graph;
+  const cs_node *node = &graph->nodes[index];
+  bool channels = cs_node_is_channel_concat(graph, node);
+  cs_location place = lowering->location[node->output];
+  int *writers = lowering->slot_writers + lowering->first_slot[index];
+  int64_t begin = 0;
+  int whole;
+  CS_RETURN_IF_ERROR(cs_lower_value(lowering, node->output, CS_WRITER_CONCAT(index), &whole));
+  for (int k = 0; k < node->n_inputs; k++) {
+    int value = node->inputs[k];
+    cs_location at = lowering->location[value];
+    if (channels && at.root == place.root && at.offset == place.offset + begin) {
+      writers[k] = lowering->writer[lowering->program->value_tensor[value]];
+    } else {
+      CS_RETURN_IF_ERROR(fill_slot(lowering, whole, node, value, begin, &writers[k]));
+    }
+    begin += graph->values[value].shape.dims[node->attrs.axis.axis];
+  }
+  return CS_OK;
+}
+
+/* Can the bytes be read as a row-major tensor of any shape of as many elements? */
+static bool is_row_major(const cs_tensor_desc *desc) {
+  if (!cs_tensor_is_dense(desc)) return false;
+  if (desc->layout == CS_LAYOUT_NCHW) return true;
+  return desc->shape.dims[2] == 1 && desc->shape.dims[3] == 1 &&
+         desc->shape.dims[1] % cs_layout_granule(desc->layout) == 0;
+}
+
+/* Has the value bytes of its own that must be written, as an output or inside a concat? */
+static bool needs_own_bytes(const cs_lowering *lowering, int value) {
+  return lowering->is_output[value] || lowering->location[value].root != value;
+}
+
+static cs_status lower_flatten(cs_lowering *lowering, int index) {
+  const cs_node *node = &lowering->graph->nodes[index];
+  cs_program *program = lowering->program;
+  int from = program->value_tensor[node->inputs[0]], view;
+  if (!needs_own_bytes(lowering, node->output)) {
+    if (!is_row_major(&program->tensors[from].desc)) {
+      CS_RETURN_IF_ERROR(convert(lowering, node->inputs[0], CS_LAYOUT_NCHW, &from));
+    }
+    const cs_tensor *tensor = &program->tensors[from];
+    cs_tensor_desc desc = cs_tensor_dense(&lowering->graph->values[node->output].shape,
+                                          lowering->storage, CS_LAYOUT_NCHW);
+    CS_RETURN_IF_ERROR(add_tensor(lowering, node->output, tensor->buffer, tensor->offset, &desc,
+                                  lowering->writer[from], &view));
+    program->value_tensor[node->output] = view;
+    return CS_OK;
+  }
+  /* The copy writes the output's bytes through the input's shape. */
+  int shaped;
+  CS_RETURN_IF_ERROR(cs_lower_value(lowering, node->output, program->n_tasks, &view));
+  cs_tensor_desc desc =
+      cs_tensor_dense(&program->tensors[from].desc.shape, lowering->storage, CS_LAYOUT_NCHW);
+  CS_RETURN_IF_ERROR(add_tensor(lowering, node->inputs[0], program->tensors[view].buffer,
+                                program->tensors[view].offset, &desc, CS_WRITER_NONE, &shaped));
+  return add_copy(lowering, from, shaped, node->name);
+}
+
+/* An identity is the same bytes where nothing asks for others. */
+static cs_status lower_identity(cs_lowering *lowering, int index) {
+  const cs_node *node = &lowering->graph->nodes[index];
+  cs_program *program = lowering->program;
+  int from = program->value_tensor[node->inputs[0]], to;
+  if (needs_own_bytes(lowering, node->output)) {
+    CS_RETURN_IF_ERROR(cs_lower_value(lowering, node->output, CS_WRITER_NONE, &to));
+    return add_copy(lowering, from, to, node->name);
+  }
+  CS_RETURN_IF_ERROR(read_value(lowering, node->inputs[0], program->layouts[node->output], &from));
+  cs_tensor tensor = program->tensors[from];
+  CS_RETURN_IF_ERROR(add_tensor(lowering, node->output, tensor.buffer, tensor.offset, &tensor.desc,
+                                lowering->writer[from], &to));
+  program->value_tensor[node->output] = to;
+  return CS_OK;
+}
+
+cs_status cs_lower_node(cs_lowering *lowering, int index) {
+  switch (lowering->graph->nodes[index].op) {
+    case CS_OP_CONCAT:
+      return lower_concat(lowering, index);
+    case CS_OP_FLATTEN:
+      return lower_flatten(lowering, index);
+    case CS_OP_IDENTITY:
+    case CS_OP_DROPOUT:
+      return lower_identity(lowering, index);
+    default:
+      return lower_operation(lowering, index);
+  }
+}

@@ -1,0 +1,57 @@
+/* The concrete description of a node, and which layouts a value may take. */
+#include "graph/graph_internal.h"
+
+bool cs_node_is_channel_concat(const cs_graph *graph, const cs_node *node) {
+  return node->op == CS_OP_CONCAT && node->attrs.axis.axis == 1 &&
+         graph->values[node->output].shape.rank == 4;
+}
+
+bool cs_graph_layout_allowed(const cs_graph *graph, int value, cs_layout layout) {
+  const cs_value *whole = &graph->values[value];
+  if (whole->shape.rank != 4) return layout == CS_LAYOUT_NCHW;
+  int64_t granule = cs_layout_granule(layout);
+  if (granule == 1 || whole->producer < 0) return true;
+  const cs_node *node = &graph->nodes[whole->producer];
+  if (!cs_node_is_channel_concat(graph, node)) return true;
+  for (int k = 0; k + 1 < node->n_inputs; k++) {
+    if (graph->values[node->inputs[k]].shape.dims[1] % granule != 0) return false;
+  }
+  return true;
+}
+
+cs_op_desc cs_node_base_desc(const cs_node *node, cs_precision precision) {
+  cs_op_desc desc = {.op = node->op,
+                     .attrs = node->attrs,
+                     .activation = node->activation,
+                     .has_residual = node->has_residual,
+                     .precision = precision};
+  desc.has_bias = cs_op_has_bias(node->op, &node->attrs) || node->bn_before.node != NULL ||
+                  node->bn_after.node != NULL;
+  if (node->op == CS_OP_CONV || node->op == CS_OP_CONV_TRANSPOSE) {
+    desc.attrs.conv.bias = desc.has_bias;
+  }
+  if (node->op == CS_OP_GEMM) desc.attrs.gemm.bias = desc.has_bias;
+  return desc;
+}
+
+cs_status cs_graph_node_desc(const cs_graph *graph, int index, cs_precision precision,
+                             cs_layout layout, cs_op_desc *out) {
+  const cs_node *node = &graph->nodes[index];
+  if (node->op == CS_OP_CONCAT || node->op == CS_OP_FLATTEN || node->op == CS_OP_IDENTITY ||
+      node->op == CS_OP_DROPOUT) {
+    return cs_error(CS_CODE_USAGE, "node \"%s\": found %s, wanted an operation of a backend",
+                    node->name, cs_op_name(node->op));
+  }
+  if (graph->batch == CS_DIM_N) {
+    return cs_error(CS_CODE_USAGE, "node \"%s\": found a symbolic batch, wanted a bound graph",
+                    node->name);
+  }
+  cs_dtype storage = cs_precision_storage(precision);
+  *out = cs_node_base_desc(node, precision);
+  out->n_inputs = node->n_inputs;
+  for (int k = 0; k < node->n_inputs; k++) {
+    out->inputs[k] = cs_tensor_dense(&graph->values[node->inputs[k]].shape, storage, layout);
+  }
+  out->output = cs_tensor_dense(&graph->values[node->output].shape, storage, layout);
+  return CS_OK;
+}

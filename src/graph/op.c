@@ -1,0 +1,108 @@
+/* The operator table and the names of operators, activations, types and layouts. */
+#include "graph/op.h"
+
+#include <string.h>
+
+#include "graph/op_family.h"
+
+static const struct {
+  const char *name;
+  const cs_op_family *family;
+} operators[CS_OP_COUNT] = {
+    [CS_OP_CONV] = {"Conv", &cs_family_conv},
+    [CS_OP_CONV_TRANSPOSE] = {"ConvTranspose", &cs_family_conv_transpose},
+    [CS_OP_GEMM] = {"Gemm", &cs_family_gemm},
+    [CS_OP_BATCH_NORM] = {"BatchNormalization", &cs_family_batch_norm},
+    [CS_OP_RELU] = {"Relu", &cs_family_unary},
+    [CS_OP_LEAKY_RELU] = {"LeakyRelu", &cs_family_unary},
+    [CS_OP_CLIP] = {"Clip", &cs_family_unary},
+    [CS_OP_SIGMOID] = {"Sigmoid", &cs_family_unary},
+    [CS_OP_TANH] = {"Tanh", &cs_family_unary},
+    [CS_OP_ADD] = {"Add", &cs_family_binary},
+    [CS_OP_MUL] = {"Mul", &cs_family_binary},
+    [CS_OP_MAX_POOL] = {"MaxPool", &cs_family_pool},
+    [CS_OP_AVERAGE_POOL] = {"AveragePool", &cs_family_pool},
+    [CS_OP_GLOBAL_AVERAGE_POOL] = {"GlobalAveragePool", &cs_family_global_pool},
+    [CS_OP_LRN] = {"LRN", &cs_family_lrn},
+    [CS_OP_SOFTMAX] = {"Softmax", &cs_family_softmax},
+    [CS_OP_CONCAT] = {"Concat", &cs_family_concat},
+    [CS_OP_FLATTEN] = {"Flatten", &cs_family_flatten},
+    [CS_OP_PAD] = {"Pad", &cs_family_pad},
+    [CS_OP_IDENTITY] = {"Identity", &cs_family_identity},
+    [CS_OP_DROPOUT] = {"Dropout", &cs_family_identity},
+    [CS_OP_COPY] = {"Copy", &cs_family_copy},
+};
+
+const char *cs_op_name(cs_op op) {
+  return operators[op].name;
+}
+
+const cs_op_family *cs_op_family_of(cs_op op) {
+  return operators[op].family;
+}
+
+bool cs_op_parse(const char *name, cs_op *out) {
+  for (int op = 0; op < CS_OP_COUNT; op++) {
+    if (op == CS_OP_COPY || strcmp(operators[op].name, name) != 0) continue;
+    *out = (cs_op)op;
+    return true;
+  }
+  return false;
+}
+
+const char *cs_act_name(cs_act_kind kind) {
+  static const char *const names[] = {
+      [CS_ACT_NONE] = "none", [CS_ACT_RELU] = "relu",       [CS_ACT_LEAKY_RELU] = "leaky_relu",
+      [CS_ACT_CLIP] = "clip", [CS_ACT_SIGMOID] = "sigmoid", [CS_ACT_TANH] = "tanh"};
+  return names[kind];
+}
+
+int64_t cs_dtype_size(cs_dtype dtype) {
+  return dtype == CS_DTYPE_F32 ? 4 : 2;
+}
+
+const char *cs_dtype_name(cs_dtype dtype) {
+  static const char *const names[] = {
+      [CS_DTYPE_F32] = "f32", [CS_DTYPE_F16] = "f16", [CS_DTYPE_BF16] = "bf16"};
+  return names[dtype];
+}
+
+cs_dtype cs_precision_storage(cs_precision precision) {
+  switch (precision) {
+    case CS_PRECISION_F16:
+      return CS_DTYPE_F16;
+    case CS_PRECISION_BF16:
+      return CS_DTYPE_BF16;
+    case CS_PRECISION_F32:
+    case CS_PRECISION_TF32:
+      break;
+  }
+  return CS_DTYPE_F32;
+}
+
+static const struct {
+  const char *name;
+  int64_t granule;
+} layouts[CS_LAYOUT_COUNT] = {
+    [CS_LAYOUT_NCHW] = {"nchw", 1},
+    [CS_LAYOUT_NHWC] = {"nhwc", 1},
+    [CS_LAYOUT_NCHW16C] = {"nchw16c", 16},
+    [CS_LAYOUT_NCHW8C] = {"nchw8c", 8},
+};
+
+const char *cs_layout_name(cs_layout layout) {
+  return layouts[layout].name;
+}
+
+int64_t cs_layout_granule(cs_layout layout) {
+  return layouts[layout].granule;
+}
+
+bool cs_layout_parse(const char *name, cs_layout *out) {
+  for (int layout = 0; layout < CS_LAYOUT_COUNT; layout++) {
+    if (strcmp(layouts[layout].name, name) != 0) continue;
+    *out = (cs_layout)layout;
+    return true;
+  }
+  return false;
+}

@@ -1,0 +1,81 @@
+/* Relu, LeakyRelu, Clip, Sigmoid, Tanh; Add, Mul. */
+#include <float.h>
+
+#include "graph/op_family.h"
+
+static cs_status unary_parse(cs_attr_reader *reader, cs_op op, cs_attrs *attrs) {
+  if (op == CS_OP_LEAKY_RELU) {
+    return cs_attr_double(reader, "alpha", 0.01, &attrs->leaky_relu.alpha);
+  }
+  if (op != CS_OP_CLIP) return CS_OK;
+  CS_RETURN_IF_ERROR(cs_attr_double(reader, "min", -(double)FLT_MAX, &attrs->clip.min));
+  CS_RETURN_IF_ERROR(cs_attr_double(reader, "max", (double)FLT_MAX, &attrs->clip.max));
+  if (attrs->clip.min <= attrs->clip.max) return CS_OK;
+  return cs_place_error(reader->place, "attrs.min", "found %.17g, wanted at most max, %.17g",
+                        attrs->clip.min, attrs->clip.max);
+}
+
+static int unary_save(cs_op op, const cs_attrs *attrs, json_t *object) {
+  if (op == CS_OP_LEAKY_RELU) {
+    return json_object_set_new(object, "alpha", json_real(attrs->leaky_relu.alpha));
+  }
+  if (op != CS_OP_CLIP) return 0;
+  return json_object_set_new(object, "min", json_real(attrs->clip.min)) ||
+                 json_object_set_new(object, "max", json_real(attrs->clip.max))
+             ? -1
+             : 0;
+}
+
+static cs_status unary_infer(const cs_place *place, cs_op op, cs_attrs *attrs,
+                             const cs_shape *inputs, int n_inputs, cs_shape *out) {
+  (void)place;
+  (void)op;
+  (void)attrs;
+  (void)n_inputs;
+  *out = *inputs;
+  return CS_OK;
+}
+
+static double element_flops(const cs_op_desc *desc) {
+  return cs_shape_count(&desc->output.shape);
+}
+
+static void unary_sign(cs_op op, const cs_attrs *attrs, cs_strbuf *out) {
+  if (op == CS_OP_LEAKY_RELU) cs_strbuf_printf(out, " alpha=%.17g", attrs->leaky_relu.alpha);
+  if (op == CS_OP_CLIP) {
+    cs_strbuf_printf(out, " min=%.17g max=%.17g", attrs->clip.min, attrs->clip.max);
+  }
+}
+
+const cs_op_family cs_family_unary = {.min_inputs = 1,
+                                      .max_inputs = 1,
+                                      .parse = unary_parse,
+                                      .save = unary_save,
+                                      .infer = unary_infer,
+                                      .flops = element_flops,
+                                      .sign = unary_sign};
+
+static cs_status binary_infer(const cs_place *place, cs_op op, cs_attrs *attrs,
+                              const cs_shape *inputs, int n_inputs, cs_shape *out) {
+  (void)op;
+  (void)attrs;
+  (void)n_inputs;
+  if (!cs_shape_equal(&inputs[0], &inputs[1])) {
+    char a[CS_TEXT_SIZE], b[CS_TEXT_SIZE];
+    return cs_place_error(place, "inputs",
+                          "found shapes %s and %s, wanted equal ones (no broadcasting)",
+                          cs_shape_text(&inputs[0], a), cs_shape_text(&inputs[1], b));
+  }
+  *out = inputs[0];
+  return CS_OK;
+}
+
+static int64_t binary_reduction(const cs_op_desc *desc) {
+  return desc->op == CS_OP_ADD ? 2 : 1;
+}
+
+const cs_op_family cs_family_binary = {.min_inputs = 2,
+                                       .max_inputs = 2,
+                                       .infer = binary_infer,
+                                       .flops = element_flops,
+                                       .reduction = binary_reduction};

@@ -1,0 +1,92 @@
+/* What an operator family implements: attributes, shape inference, parameters, work. One table row
+ * per operator (op.c); to add an operator: one line in CS_OPS, one row, one family. */
+#ifndef CONVSCHED_GRAPH_OP_FAMILY_H_
+#define CONVSCHED_GRAPH_OP_FAMILY_H_
+
+#include "graph/op.h"
+
+/* Extents and attributes are at most this, so that windows and offsets cannot overflow. */
+#define CS_MAX_EXTENT INT64_C(2147483647)
+
+/* Where a message points: `source` (file), node index in the file (-1: not known), node name. */
+typedef struct cs_place {
+  const char *source;
+  int node;
+  const char *name;
+} cs_place;
+/* BAD_INPUT "source: nodes[3].key (node "name"): text"; `key` may be NULL. */
+cs_status cs_place_error(const cs_place *place, const char *key, const char *format, ...)
+    CS_PRINTF(3, 4) CS_MUST_USE;
+
+/* Short texts for messages. */
+#define CS_TEXT_SIZE 160
+const char *cs_shape_text(const cs_shape *shape, char text[CS_TEXT_SIZE]);
+const char *cs_json_found(const json_t *json, char text[CS_TEXT_SIZE]); /* "nothing" for NULL */
+
+/* Reads attributes strictly: wrong types and ranges are errors, and finish() refuses every key that
+ * was not asked for. */
+typedef struct cs_attr_reader {
+  const cs_place *place;
+  const json_t *object; /* NULL: no attributes given */
+  const char *known[12];
+  int n_known;
+} cs_attr_reader;
+#define CS_ATTR_REQUIRED INT64_MIN
+cs_status cs_attr_int(cs_attr_reader *reader, const char *key, int64_t fallback, int64_t min,
+                      int64_t max, int64_t *out) CS_MUST_USE;
+/* A list of exactly n integers; `fallback` fills them all. */
+cs_status cs_attr_ints(cs_attr_reader *reader, const char *key, int n, int64_t fallback,
+                       int64_t min, int64_t max, int64_t *out) CS_MUST_USE;
+cs_status cs_attr_bool(cs_attr_reader *reader, const char *key, bool fallback,
+                       bool *out) CS_MUST_USE;
+cs_status cs_attr_double(cs_attr_reader *reader, const char *key, double fallback,
+                         double *out) CS_MUST_USE;
+cs_status cs_attr_finish(cs_attr_reader *reader) CS_MUST_USE;
+/* JSON array of n integers; NULL on failure. */
+json_t *cs_attr_save_ints(const int64_t *values, int n);
+
+/* Members that are NULL: no attributes; no parameters; no products (1). */
+typedef struct cs_op_family {
+  int min_inputs, max_inputs; /* max_inputs < 0: any number */
+  cs_status (*parse)(cs_attr_reader *reader, cs_op op, cs_attrs *attrs);
+  /* Sets every attribute in `object`; -1 on failure (jansson's convention). */
+  int (*save)(cs_op op, const cs_attrs *attrs, json_t *object);
+  /* Checks the inputs against the attributes and gives the output's shape; makes axes
+   * non-negative. dims[0] may be CS_DIM_N. */
+  cs_status (*infer)(const cs_place *place, cs_op op, cs_attrs *attrs, const cs_shape *inputs,
+                     int n_inputs, cs_shape *out);
+  cs_shape (*weight_shape)(cs_op op, const cs_attrs *attrs, const cs_shape *input);
+  bool (*has_bias)(const cs_attrs *attrs);
+  double (*flops)(const cs_op_desc *desc);
+  int64_t (*reduction)(const cs_op_desc *desc);
+  /* Attributes that matter for a signature, each preceded by a space. */
+  void (*sign)(cs_op op, const cs_attrs *attrs, cs_strbuf *out);
+} cs_op_family;
+
+const cs_op_family *cs_op_family_of(cs_op op);
+
+extern const cs_op_family cs_family_conv, cs_family_conv_transpose, cs_family_gemm, cs_family_pool,
+    cs_family_global_pool, cs_family_unary, cs_family_binary, cs_family_batch_norm, cs_family_lrn,
+    cs_family_softmax, cs_family_concat, cs_family_flatten, cs_family_pad, cs_family_identity,
+    cs_family_copy;
+
+/* Shape checks that families share. */
+cs_status cs_want_rank(const cs_place *place, const cs_shape *input, int rank) CS_MUST_USE;
+/* BAD_INPUT unless f32 elements and the padding lanes of blocked layouts have room in 63 bits of
+ * bytes; a symbolic batch counts as one. */
+cs_status cs_shape_fits(const cs_shape *shape) CS_MUST_USE;
+/* Makes an axis of a tensor of `rank` axes non-negative; at most `max`. */
+cs_status cs_make_axis(const cs_place *place, int64_t *axis, int rank, int max) CS_MUST_USE;
+/* Elements of a shape as a double (work, not sizes). */
+double cs_shape_count(const cs_shape *shape);
+
+/* Shape, attribute and size checks of one node, as loading, binding and passes need it. */
+cs_status cs_op_infer(const cs_place *place, cs_op op, cs_attrs *attrs, const cs_shape *inputs,
+                      int n_inputs, cs_shape *out) CS_MUST_USE;
+bool cs_op_has_weight(cs_op op);
+bool cs_op_has_bias(cs_op op, const cs_attrs *attrs);
+cs_shape cs_op_param_shape(cs_op op, const cs_attrs *attrs, const cs_shape *input);
+/* Attributes as compact text, for signatures and hashes. */
+void cs_op_sign_attrs(cs_op op, const cs_attrs *attrs, cs_strbuf *out);
+
+#endif

@@ -1,0 +1,84 @@
+/* Fusing residual additions into convolutions and Gemm, y = act(conv + bias + residual), and
+ * activations into the operation before them. */
+#include <stdlib.h>
+
+#include "graph/graph_internal.h"
+
+static bool is_product(const cs_node *node) {
+  return node->op == CS_OP_CONV || node->op == CS_OP_CONV_TRANSPOSE || node->op == CS_OP_GEMM;
+}
+
+static bool takes_residual(const cs_node *node) {
+  return node && is_product(node) && !node->has_residual && node->activation.kind == CS_ACT_NONE;
+}
+
+/* The convolution moves to the addition's place in the order, since only there is the residual
+ * sure to exist. Of two that could take the other's result, the later one does. */
+static cs_status fuse_residual(cs_rewrite *rewrite, int add_index, cs_pass_report *report) {
+  cs_graph *graph = rewrite->graph;
+  cs_node *add = &graph->nodes[add_index];
+  cs_node *left = cs_rewrite_sole_producer(rewrite, add->inputs[0]);
+  cs_node *right = cs_rewrite_sole_producer(rewrite, add->inputs[1]);
+  if (!takes_residual(left)) left = NULL;
+  if (!takes_residual(right)) right = NULL;
+  if (!left && !right) return CS_OK;
+  cs_node *conv = !right || (left && left > right) ? left : right;
+  int residual = add->inputs[conv == left ? 1 : 0];
+  size_t n = (size_t)conv->n_inputs + 1;
+  int *inputs = realloc(conv->inputs, n * sizeof *inputs);
+  if (!inputs) return cs_no_memory("inputs", n * sizeof *inputs);
+  conv->inputs = inputs;
+  inputs[conv->n_inputs++] = residual;
+  conv->has_residual = true;
+  int conv_index = (int)(conv - graph->nodes);
+  cs_rewrite_take_over(rewrite, conv_index, add_index);
+  cs_node swapped = *conv;
+  *conv = *add;
+  *add = swapped;
+  rewrite->dead[conv_index] = true;
+  rewrite->dead[add_index] = false;
+  graph->values[swapped.output].producer = add_index;
+  report->residuals_fused++;
+  return CS_OK;
+}
+
+static cs_activation activation_of(const cs_node *node) {
+  cs_activation activation = {0};
+  if (node->op == CS_OP_RELU) activation.kind = CS_ACT_RELU;
+  if (node->op == CS_OP_SIGMOID) activation.kind = CS_ACT_SIGMOID;
+  if (node->op == CS_OP_TANH) activation.kind = CS_ACT_TANH;
+  if (node->op == CS_OP_LEAKY_RELU) {
+    activation.kind = CS_ACT_LEAKY_RELU;
+    activation.alpha = node->attrs.leaky_relu.alpha;
+  }
+  if (node->op == CS_OP_CLIP) {
+    activation.kind = CS_ACT_CLIP;
+    activation.alpha = node->attrs.clip.min;
+    activation.beta = node->attrs.clip.max;
+  }
+  return activation;
+}
+
+static void fuse_activation(cs_rewrite *rewrite, int index, cs_pass_report *report) {
+  cs_graph *graph = rewrite->graph;
+  cs_activation activation = activation_of(&graph->nodes[index]);
+  if (activation.kind == CS_ACT_NONE) return;
+  cs_node *before = cs_rewrite_sole_producer(rewrite, graph->nodes[index].inputs[0]);
+  if (!before || before->activation.kind != CS_ACT_NONE) return;
+  if (!is_product(before) && before->op != CS_OP_BATCH_NORM && before->op != CS_OP_ADD) return;
+  before->activation = activation;
+  cs_rewrite_take_over(rewrite, (int)(before - graph->nodes), index);
+  report->activations_fused++;
+}
+
+cs_status cs_pass_fuse(cs_rewrite *rewrite, cs_pass_report *report) {
+  cs_graph *graph = rewrite->graph;
+  for (int i = 0; i < graph->n_nodes; i++) {
+    if (rewrite->dead[i] || graph->nodes[i].op != CS_OP_ADD) continue;
+    CS_RETURN_IF_ERROR(fuse_residual(rewrite, i, report));
+  }
+  for (int i = 0; i < graph->n_nodes; i++) {
+    if (!rewrite->dead[i]) fuse_activation(rewrite, i, report);
+  }
+  return CS_OK;
+}
