@@ -41,6 +41,26 @@ static void locate(cs_lowering *lowering) {
 
 /* ---- The whole ---- */
 
+/* A flattened graph output lends its buffer to the value that is flattened, where that is the same
+ * bytes and somebody really writes them: no copy is needed then. */
+static void lend_outputs(cs_lowering *lowering) {
+  const cs_graph *graph = lowering->graph;
+  for (int v = 0; v < graph->n_values; v++) lowering->lender[v] = -1;
+  for (int i = 0; i < graph->n_outputs; i++) {
+    const cs_node *flatten = &graph->nodes[graph->values[graph->outputs[i]].producer];
+    if (flatten->op != CS_OP_FLATTEN) continue;
+    int value = flatten->inputs[0], producer = graph->values[value].producer;
+    if (producer < 0 || lowering->lender[value] >= 0 || lowering->is_output[value]) continue;
+    cs_op op = graph->nodes[producer].op;
+    if (op == CS_OP_FLATTEN || op == CS_OP_IDENTITY || op == CS_OP_DROPOUT) continue;
+    cs_tensor_desc desc = cs_tensor_dense(&graph->values[value].shape, lowering->storage,
+                                          lowering->program->layouts[value]);
+    if (lowering->location[value].root == value && cs_lower_is_row_major(&desc)) {
+      lowering->lender[value] = graph->outputs[i];
+    }
+  }
+}
+
 static cs_status check_layouts(const cs_graph *graph, const cs_layout *layouts) {
   if (graph->batch == CS_DIM_N) {
     return cs_error(CS_CODE_USAGE, "%s: found a symbolic batch, wanted a bound graph",
@@ -75,13 +95,15 @@ static cs_status allocate(cs_lowering *lowering, const cs_layout *layouts) {
   program->value_tensor = cs_calloc(n_values, sizeof *program->value_tensor);
   lowering->location = cs_calloc(n_values, sizeof *lowering->location);
   lowering->buffer = cs_calloc(n_values, sizeof *lowering->buffer);
+  lowering->lender = cs_calloc(n_values, sizeof *lowering->lender);
   lowering->converted = cs_calloc(n_values * CS_LAYOUT_COUNT, sizeof *lowering->converted);
   lowering->first_slot = cs_calloc(n_nodes, sizeof *lowering->first_slot);
   lowering->slot_writers = cs_calloc(lowering->n_slots, sizeof *lowering->slot_writers);
   lowering->seen_node = cs_calloc(n_nodes, sizeof *lowering->seen_node);
   if (!program->layouts || !program->input_tensors || !program->output_tensors ||
-      !program->value_tensor || !lowering->location || !lowering->buffer || !lowering->converted ||
-      !lowering->first_slot || !lowering->slot_writers || !lowering->seen_node) {
+      !program->value_tensor || !lowering->location || !lowering->buffer || !lowering->lender ||
+      !lowering->converted || !lowering->first_slot || !lowering->slot_writers ||
+      !lowering->seen_node) {
     return cs_no_memory("a program", n_values * sizeof *lowering->location);
   }
   for (int i = 0, slot = 0; i < graph->n_nodes; i++) {
@@ -100,6 +122,7 @@ static void release(cs_lowering *lowering) {
   free(lowering->is_output);
   free(lowering->location);
   free(lowering->buffer);
+  free(lowering->lender);
   free(lowering->writer);
   free(lowering->converted);
   cs_pair_map_free(&lowering->slices);
@@ -124,6 +147,7 @@ cs_status cs_program_lower(const cs_graph *graph, cs_precision precision, const 
   program->precision = precision;
   CS_TRY(st, allocate(&lowering, layouts), done);
   locate(&lowering);
+  lend_outputs(&lowering);
   for (int i = 0; i < graph->n_inputs; i++) {
     CS_TRY(st,
            cs_lower_value(&lowering, graph->inputs[i], CS_WRITER_NONE, &program->input_tensors[i]),

@@ -23,7 +23,8 @@ typedef struct cs_lowering {
   bool *is_output;       /* per value */
   cs_location *location; /* per value */
   int *buffer;           /* per value: its own buffer, -1: none yet */
-  int *writer;           /* per tensor */
+  int *lender; /* per value: the flattened output whose buffer it is written into, -1: none */
+  int *writer; /* per tensor */
   size_t buffer_capacity, tensor_capacity, writer_capacity, task_capacity;
   int *converted;     /* per value and layout: the tensor of a converted copy, -1: none */
   cs_pair_map slices; /* (buffer, byte offset) to the task that copied a concat input there */
@@ -42,6 +43,8 @@ typedef struct cs_lowering {
 cs_status cs_lower_value(cs_lowering *lowering, int value, int writer, int *out) CS_MUST_USE;
 /* Appends the tasks of a node whose inputs are lowered. */
 cs_status cs_lower_node(cs_lowering *lowering, int index) CS_MUST_USE;
+/* Can the bytes be read as a row-major tensor of any shape of as many elements? */
+bool cs_lower_is_row_major(const cs_tensor_desc *desc);
 /* Fills preds of the newest task from the writers of its inputs: ascending, each once. */
 cs_status cs_lower_preds(cs_lowering *lowering) CS_MUST_USE;
 

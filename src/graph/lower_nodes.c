@@ -54,9 +54,10 @@ cs_status cs_lower_value(cs_lowering *lowering, int value, int writer, int *out)
   cs_tensor_desc whole = cs_tensor_dense(&graph->values[at.root].shape, lowering->storage,
                                          lowering->program->layouts[at.root]);
   if (lowering->buffer[at.root] < 0) {
+    int lender = lowering->lender[at.root], owner = lender < 0 ? at.root : lender;
     cs_strbuf name = {0};
-    cs_strbuf_printf(&name, "%s", graph->values[at.root].name);
-    CS_RETURN_IF_ERROR(add_buffer(lowering, &name, kind_of(lowering, at.root),
+    cs_strbuf_printf(&name, "%s", graph->values[owner].name);
+    CS_RETURN_IF_ERROR(add_buffer(lowering, &name, kind_of(lowering, owner),
                                   cs_tensor_span_bytes(&whole), &lowering->buffer[at.root]));
   }
   cs_tensor_desc desc = whole;
@@ -212,8 +213,7 @@ static cs_status lower_concat(cs_lowering *lowering, int index) {
   return CS_OK;
 }
 
-/* Can the bytes be read as a row-major tensor of any shape of as many elements? */
-static bool is_row_major(const cs_tensor_desc *desc) {
+bool cs_lower_is_row_major(const cs_tensor_desc *desc) {
   if (!cs_tensor_is_dense(desc)) return false;
   if (desc->layout == CS_LAYOUT_NCHW) return true;
   return desc->shape.dims[2] == 1 && desc->shape.dims[3] == 1 &&
@@ -229,8 +229,9 @@ static cs_status lower_flatten(cs_lowering *lowering, int index) {
   const cs_node *node = &lowering->graph->nodes[index];
   cs_program *program = lowering->program;
   int from = program->value_tensor[node->inputs[0]], view;
-  if (!needs_own_bytes(lowering, node->output)) {
-    if (!is_row_major(&program->tensors[from].desc)) {
+  if (!needs_own_bytes(lowering, node->output) ||
+      lowering->lender[node->inputs[0]] == node->output) {
+    if (!cs_lower_is_row_major(&program->tensors[from].desc)) {
       CS_RETURN_IF_ERROR(convert(lowering, node->inputs[0], CS_LAYOUT_NCHW, &from));
     }
     const cs_tensor *tensor = &program->tensors[from];
