@@ -41,11 +41,10 @@ cudnnStatus_t cs_descriptor_finish_raw(cs_descriptor *descriptor, cudnnBackendDe
 cs_status cs_descriptor_finish(cs_descriptor *descriptor, const char *what,
                                cudnnBackendDescriptor_t *out) {
   cudnnStatus_t result = cs_descriptor_finish_raw(descriptor, out);
-  if (descriptor->attribute >= 0) {
-    return cs_cudnn_status(result, "describing %s to cuDNN (attribute %d)", what,
-                           descriptor->attribute);
-  }
-  return cs_cudnn_status(result, "describing %s to cuDNN", what);
+  if (result == CUDNN_STATUS_SUCCESS) return CS_OK;
+  if (!cs_cudnn_unsupported(result)) return cs_cudnn_status(result, "describing %s to cuDNN", what);
+  return cs_error(CS_CODE_BAD_INPUT, "cuDNN does not take %s (attribute %d): error %d (%s)", what,
+                  descriptor->attribute, (int)result, cudnnGetErrorString(result));
 }
 
 void cs_descriptor_destroy(cudnnBackendDescriptor_t *descriptor) {

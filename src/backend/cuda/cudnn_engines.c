@@ -301,7 +301,12 @@ static cs_status enumerate_graph(enumeration *e, size_t *added) {
   cs_status st = CS_OK;
   size_t before = e->out->n;
   bool full = e->options->full;
-  CS_TRY(st, cs_cudnn_graph_create(e->target, e->problem, &e->graph), done);
+  st = cs_cudnn_graph_create(e->target, e->problem, &e->graph);
+  if (st != CS_OK && cs_status_code(st) == CS_CODE_BAD_INPUT) { /* no such graph: no candidates */
+    cs_status_free(st);
+    return CS_OK;
+  }
+  if (st != CS_OK) return st;
   CS_TRY(st, add_picks(e, CUDNN_HEUR_MODE_A, full ? MAX_PICKS : PICKS_A), done);
   CS_TRY(st, add_picks(e, CUDNN_HEUR_MODE_B, full ? MAX_PICKS : PICKS_B), done);
   CS_TRY(st, add_picks(e, CUDNN_HEUR_MODE_FALLBACK, full ? MAX_PICKS : PICKS_FALLBACK), done);

@@ -45,7 +45,7 @@ static cs_status add_result(cs_cudnn_graph *g, bool last, cudnnBackendDescriptor
   const cs_cudnn_problem *p = g->problem;
   if (last) return add_tensor(g, &p->output, CS_CUDNN_UID_OUTPUT, p->data_type, false, out);
   cs_cudnn_tensor t = p->output;
-  t.alignment = 256; /* never in memory; the output's may be too little for f32 */
+  t.alignment = 16; /* never in memory; the output's may be too little for f32 */
   return add_tensor(g, &t, FIRST_VIRTUAL_UID + g->next_virtual++, CUDNN_DATA_FLOAT, true, out);
 }
 

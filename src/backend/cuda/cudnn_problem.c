@@ -15,7 +15,8 @@ cudnnDataType_t cs_cudnn_data_type(cs_dtype dtype) {
 }
 
 static cs_cudnn_tensor tensor_from_desc(const cs_tensor_desc *desc) {
-  cs_cudnn_tensor t = {.alignment = desc->alignment};
+  /* No vector access is wider than 16 bytes, and signatures make no finer difference. */
+  cs_cudnn_tensor t = {.alignment = cs_min_i64(desc->alignment, 16)};
   for (int i = 0; i < 4; i++) {
     t.dims[i] = i < desc->shape.rank ? desc->shape.dims[i] : 1;
     t.strides[i] = desc->strides[i];

@@ -73,14 +73,13 @@ done:
 cs_status cs_schedule_issue_serial(cs_schedule *schedule) {
   cs_schedule *s = schedule;
   cs_status st = CS_OK;
-  cs_cudnn_slot *slot = NULL;
+  cs_cudnn_slot *slots[CS_CUDA_MAX_STREAMS] = {NULL};
+  CS_TRY(st, acquire_slots(s, slots), done);
   for (int i = 0; i < s->n_launches; i++) {
-    if (!slot && cs_bound_needs_cudnn(&s->launches[i])) {
-      CS_TRY(st, cs_cudnn_acquire(&s->backend->pool, &slot), done);
-    }
-    CS_TRY(st, cs_bound_launch(&s->launches[i], slot, s->streams[0]), done);
+    int stream = s->launches[i].launch.stream;
+    CS_TRY(st, cs_bound_launch(&s->launches[i], slots[stream], s->streams[0]), done);
   }
 done:
-  cs_cudnn_release(&s->backend->pool, slot);
+  release_slots(s, slots);
   return st;
 }

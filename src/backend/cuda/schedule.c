@@ -57,8 +57,8 @@ static cs_status create_events(cs_schedule *s) {
   return CS_OK;
 }
 
-/* Runs every launch once outside a capture: kernels are loaded when they first run, and an error
- * then names its launch. */
+/* Runs every launch once outside a capture: kernels are loaded, and handles allocate what they own,
+ * when they are first used; and an error then names its launch. */
 static cs_status warm_run(cs_schedule *s) {
   CS_RETURN_IF_ERROR(cs_schedule_issue_serial(s));
   return cs_schedule_synchronize(s);

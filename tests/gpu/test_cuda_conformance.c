@@ -1,0 +1,41 @@
+/* Every operator case, every candidate of the CUDA backend, against the plain C reference. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+/* cmocka needs the ones above first. */
+#include <cmocka.h>
+
+#include "conformance.h"
+
+static cs_backend *device;
+
+static void every_candidate_is_right(void **state) {
+  (void)state;
+  conformance_options options = {
+      .only = getenv("CS_TEST_ONLY"),
+      .enumerate = {.workspace_limit = (int64_t)256 << 20, .full = getenv("CS_TEST_FULL") != NULL},
+      .verbose = getenv("CS_TEST_VERBOSE") != NULL};
+  conformance_report report = cs_conformance_run(device, &options);
+  assert_int_equal(report.failures, 0);
+  if (!options.only) assert_true(report.cases >= 300);
+}
+
+int main(void) {
+  char reason[256];
+  if (cs_cuda_backend_count(reason, sizeof(reason)) == 0) {
+    fprintf(stderr, "skipped: %s\n", reason);
+    return 77;
+  }
+  cs_status st = cs_cuda_backend_open(0, NULL, &device);
+  if (st != CS_OK) {
+    fprintf(stderr, "%s\n", cs_status_message(st));
+    cs_status_free(st);
+    return 1;
+  }
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_candidate_is_right)};
+  int failed = cmocka_run_group_tests(tests, NULL, NULL);
+  device->vtable->close(device);
+  return failed;
+}
