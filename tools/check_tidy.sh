@@ -23,8 +23,11 @@ PY
 }
 
 # A process a file: clang-tidy 14 mistakes va_lists of the second file on for uninitialised.
+export build
+export model="$PWD/tools/tidy_model.h"
 failed=0
 clang-tidy --quiet -p "$build" src/base/status.c 2>/dev/null || failed=1
-compiled | xargs -0 -n 1 -P "$jobs" clang-tidy --quiet -p "$build" --extra-arg=-include \
-  --extra-arg="$PWD/tools/tidy_model.h" 2>/dev/null || failed=1
+# shellcheck disable=SC2016  # expanded by the inner shell
+compiled | xargs -0 -n 1 -P "$jobs" bash -c '
+  clang-tidy --quiet -p "$build" --extra-arg=-include --extra-arg="$model" "$0" 2>/dev/null || exit 1' || failed=1
 exit "$failed"
