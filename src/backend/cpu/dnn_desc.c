@@ -1,0 +1,306 @@
+/* Operation descriptors of oneDNN 2.x from ours. */
+#include <string.h>
+
+#include "backend/cpu/dnn.h"
+
+/* Strides of axes that have one position do not matter to us, but do to oneDNN's comparison of
+ * memory descriptors with format tags: they are given the dense value. */
+static bool tensor_md(const cs_tensor_desc *tensor, dnnl_memory_desc_t *md) {
+  static const dnnl_format_tag_t plain[] = {dnnl_format_tag_undef, dnnl_a, dnnl_ab, dnnl_abc,
+                                            dnnl_abcd};
+  int rank = tensor->shape.rank;
+  if (rank < 1 || rank > 4 || tensor->dtype != CS_DTYPE_F32) return false;
+  dnnl_format_tag_t tag = plain[rank];
+  if (rank == 4 && tensor->layout == CS_LAYOUT_NHWC) tag = dnnl_nhwc;
+  if (rank == 4 && tensor->layout == CS_LAYOUT_NCHW16C) tag = dnnl_nChw16c;
+  if (rank == 4 && tensor->layout == CS_LAYOUT_NCHW8C) tag = dnnl_nChw8c;
+  dnnl_dims_t dims;
+  for (int i = 0; i < rank; i++) dims[i] = tensor->shape.dims[i];
+  if (dnnl_memory_desc_init_by_tag(md, rank, dims, dnnl_f32, tag) != dnnl_success) return false;
+  for (int i = 0; i < rank; i++) {
+    int64_t positions = tensor->shape.dims[i];
+    if (i == 1)
+      positions = cs_round_up(positions, cs_layout_granule(tensor->layout)) /
+                  cs_layout_granule(tensor->layout);
+    if (positions > 1) md->format_desc.blocking.strides[i] = tensor->strides[i];
+  }
+  return true;
+}
+
+static bool vector_md(int64_t n, dnnl_memory_desc_t *md) {
+  dnnl_dims_t dims = {n};
+  return dnnl_memory_desc_init_by_tag(md, 1, dims, dnnl_f32, dnnl_x) == dnnl_success;
+}
+
+static void add_arg(dnn_description *d, int arg, dnn_source source, const dnnl_memory_desc_t *md) {
+  d->args[d->n_args++] = (dnn_arg){arg, source, *md};
+}
+
+/* Fused activation (and residual, in front of it) as post-operations. */
+static bool describe_epilogue(const cs_op_desc *desc, dnn_description *d) {
+  if (dnnl_primitive_attr_create(&d->attr) != dnnl_success) return false;
+  bool ok =
+      dnnl_primitive_attr_set_scratchpad_mode(d->attr, dnnl_scratchpad_mode_user) == dnnl_success;
+  dnnl_post_ops_t ops;
+  if (!ok || dnnl_post_ops_create(&ops) != dnnl_success) return false;
+  if (desc->has_residual) {
+    int last = desc->n_inputs - 1;
+    dnnl_memory_desc_t md;
+    ok = tensor_md(&desc->inputs[last], &md) &&
+         dnnl_post_ops_append_binary(ops, dnnl_binary_add, &md) == dnnl_success;
+    if (ok)
+      add_arg(d, DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1,
+              (dnn_source)(DNN_FROM_INPUT0 + last), &md);
+  }
+  static const dnnl_alg_kind_t kinds[] = {
+      [CS_ACT_NONE] = dnnl_alg_kind_undef,      [CS_ACT_RELU] = dnnl_eltwise_relu,
+      [CS_ACT_LEAKY_RELU] = dnnl_eltwise_relu,  [CS_ACT_CLIP] = dnnl_eltwise_clip,
+      [CS_ACT_SIGMOID] = dnnl_eltwise_logistic, [CS_ACT_TANH] = dnnl_eltwise_tanh};
+  cs_activation act = desc->activation;
+  if (ok && act.kind != CS_ACT_NONE)
+    ok = dnnl_post_ops_append_eltwise(ops, 1.0f, kinds[act.kind],
+                                      act.kind == CS_ACT_RELU ? 0.0f : (float)act.alpha,
+                                      (float)act.beta) == dnnl_success;
+  if (ok) ok = dnnl_primitive_attr_set_post_ops(d->attr, ops) == dnnl_success;
+  dnnl_post_ops_destroy(ops);
+  return ok;
+}
+
+static bool weights_any(int rank, const dnnl_dims_t dims, dnnl_memory_desc_t *md) {
+  return dnnl_memory_desc_init_by_tag(md, rank, dims, dnnl_f32, dnnl_format_tag_any) ==
+         dnnl_success;
+}
+
+/* [G,] K/G, C/G, R, S; `transposed`: PyTorch keeps C outermost. */
+static bool conv_weights(const cs_op_desc *desc, bool transposed, dnn_description *d,
+                         dnnl_memory_desc_t *any) {
+  const cs_conv_attrs *a = &desc->attrs.conv;
+  int64_t k = a->out_channels / a->group, c = desc->inputs[0].shape.dims[1] / a->group;
+  int64_t taps = a->kernel[0] * a->kernel[1];
+  dnnl_dims_t dims = {a->group, k, c, a->kernel[0], a->kernel[1]};
+  dnnl_dims_t strides = {k * c * taps, transposed ? taps : c * taps, transposed ? k * taps : taps,
+                         a->kernel[1], 1};
+  int skip = a->group == 1 ? 1 : 0;
+  d->has_weights = true;
+  return weights_any(5 - skip, dims + skip, any) &&
+         dnnl_memory_desc_init_by_strides(&d->plain_weights, 5 - skip, dims + skip, dnnl_f32,
+                                          strides + skip) == dnnl_success;
+}
+
+static bool describe_conv(const cs_op_desc *desc, bool winograd, dnn_description *d) {
+  const cs_conv_attrs *a = &desc->attrs.conv;
+  bool transposed = desc->op == CS_OP_CONV_TRANSPOSE;
+  dnnl_memory_desc_t x, w, b, y;
+  if (!tensor_md(&desc->inputs[0], &x) || !tensor_md(&desc->output, &y) ||
+      !conv_weights(desc, transposed, d, &w))
+    return false;
+  if (desc->has_bias && !vector_md(a->out_channels, &b)) return false;
+  dnnl_dims_t strides = {a->strides[0], a->strides[1]};
+  dnnl_dims_t dilations = {a->dilations[0] - 1, a->dilations[1] - 1};
+  dnnl_dims_t begin = {a->pads[0], a->pads[1]};
+  dnnl_dims_t end = {a->pads[2], a->pads[3]};
+  const dnnl_memory_desc_t *bias = desc->has_bias ? &b : NULL;
+  dnnl_status_t made;
+  if (transposed) {
+    for (int i = 0; i < 2; i++) end[i] -= a->output_padding[i];
+    made = dnnl_dilated_deconvolution_forward_desc_init(
+        &d->op.deconv, dnnl_forward_inference,
+        winograd ? dnnl_deconvolution_winograd : dnnl_deconvolution_direct, &x, &w, bias, &y,
+        strides, dilations, begin, end);
+  } else {
+    made = dnnl_dilated_convolution_forward_desc_init(
+        &d->op.conv, dnnl_forward_inference,
+        winograd ? dnnl_convolution_winograd : dnnl_convolution_direct, &x, &w, bias, &y, strides,
+        dilations, begin, end);
+  }
+  if (made != dnnl_success) return false;
+  add_arg(d, DNNL_ARG_SRC, DNN_FROM_INPUT0, &x);
+  add_arg(d, DNNL_ARG_DST, DNN_FROM_OUTPUT, &y);
+  if (bias) add_arg(d, DNNL_ARG_BIAS, DNN_FROM_BIAS, &b);
+  return true;
+}
+
+static bool describe_gemm(const cs_op_desc *desc, dnn_description *d) {
+  dnnl_memory_desc_t x, w, b, y;
+  dnnl_dims_t dims = {desc->output.shape.dims[1], desc->inputs[0].shape.dims[1]};
+  if (!tensor_md(&desc->inputs[0], &x) || !tensor_md(&desc->output, &y) ||
+      !weights_any(2, dims, &w) || !vector_md(dims[0], &b) ||
+      dnnl_memory_desc_init_by_tag(&d->plain_weights, 2, dims, dnnl_f32, dnnl_ab) != dnnl_success)
+    return false;
+  d->has_weights = true;
+  if (dnnl_inner_product_forward_desc_init(&d->op.inner_product, dnnl_forward_inference, &x, &w,
+                                           desc->has_bias ? &b : NULL, &y) != dnnl_success)
+    return false;
+  add_arg(d, DNNL_ARG_SRC, DNN_FROM_INPUT0, &x);
+  add_arg(d, DNNL_ARG_DST, DNN_FROM_OUTPUT, &y);
+  if (desc->has_bias) add_arg(d, DNNL_ARG_BIAS, DNN_FROM_BIAS, &b);
+  return true;
+}
+
+/* oneDNN's averages with padding divide by the whole window, so a window may not reach past the
+ * padded image; otherwise the end padding is stretched until the output extent comes out. */
+static bool pool_end_pads(const cs_op_desc *desc, dnnl_dims_t end) {
+  const cs_pool_attrs *a = &desc->attrs.pool;
+  for (int i = 0; i < 2; i++) {
+    int64_t reach = (desc->output.shape.dims[2 + i] - 1) * a->strides[i] +
+                    a->dilations[i] * (a->kernel[i] - 1) + 1 - a->pads[i] -
+                    desc->inputs[0].shape.dims[2 + i];
+    if (reach > a->pads[2 + i] && desc->op == CS_OP_AVERAGE_POOL && a->count_include_pad)
+      return false;
+    end[i] = cs_max_i64(a->pads[2 + i], reach);
+  }
+  return true;
+}
+
+static bool describe_pool(const cs_op_desc *desc, dnn_description *d) {
+  const cs_pool_attrs *a = &desc->attrs.pool;
+  const int64_t *in = desc->inputs[0].shape.dims;
+  dnnl_memory_desc_t x, y;
+  if (!tensor_md(&desc->inputs[0], &x) || !tensor_md(&desc->output, &y)) return false;
+  dnnl_dims_t strides = {1, 1}, kernel = {in[2], in[3]}, dilations = {0, 0}, begin = {0, 0},
+              end = {0, 0};
+  dnnl_alg_kind_t kind = dnnl_pooling_avg_exclude_padding;
+  if (desc->op != CS_OP_GLOBAL_AVERAGE_POOL) {
+    for (int i = 0; i < 2; i++) {
+      strides[i] = a->strides[i], kernel[i] = a->kernel[i], dilations[i] = a->dilations[i] - 1;
+      begin[i] = a->pads[i];
+    }
+    if (!pool_end_pads(desc, end)) return false;
+    if (desc->op == CS_OP_MAX_POOL)
+      kind = dnnl_pooling_max;
+    else if (a->count_include_pad)
+      kind = dnnl_pooling_avg_include_padding;
+  }
+  if (dnnl_pooling_v2_forward_desc_init(&d->op.pool, dnnl_forward_inference, kind, &x, &y, strides,
+                                        kernel, dilations, begin, end) != dnnl_success)
+    return false;
+  add_arg(d, DNNL_ARG_SRC, DNN_FROM_INPUT0, &x);
+  add_arg(d, DNNL_ARG_DST, DNN_FROM_OUTPUT, &y);
+  return true;
+}
+
+/* Operations whose source and destination share one descriptor. */
+static bool describe_same(const cs_op_desc *desc, dnn_description *d) {
+  dnnl_memory_desc_t x, y;
+  if (!tensor_md(&desc->inputs[0], &x) || !tensor_md(&desc->output, &y) ||
+      !dnnl_memory_desc_equal(&x, &y))
+    return false;
+  dnnl_prop_kind_t inference = dnnl_forward_inference;
+  dnnl_status_t made = dnnl_unimplemented;
+  const cs_lrn_attrs *lrn = &desc->attrs.lrn;
+  switch (desc->op) {
+    case CS_OP_RELU:
+      made = dnnl_eltwise_forward_desc_init(&d->op.eltwise, inference, dnnl_eltwise_relu, &x, 0, 0);
+      break;
+    case CS_OP_LEAKY_RELU:
+      made = dnnl_eltwise_forward_desc_init(&d->op.eltwise, inference, dnnl_eltwise_relu, &x,
+                                            (float)desc->attrs.leaky_relu.alpha, 0);
+      break;
+    case CS_OP_CLIP:
+      made =
+          dnnl_eltwise_forward_desc_init(&d->op.eltwise, inference, dnnl_eltwise_clip, &x,
+                                         (float)desc->attrs.clip.min, (float)desc->attrs.clip.max);
+      break;
+    case CS_OP_SIGMOID:
+      made = dnnl_eltwise_forward_desc_init(&d->op.eltwise, inference, dnnl_eltwise_logistic, &x, 0,
+                                            0);
+      break;
+    case CS_OP_TANH:
+      made = dnnl_eltwise_forward_desc_init(&d->op.eltwise, inference, dnnl_eltwise_tanh, &x, 0, 0);
+      break;
+    case CS_OP_LRN: /* oneDNN's window of an even size is one channel shorter than ONNX's */
+      if (lrn->size % 2 == 1)
+        made = dnnl_lrn_forward_desc_init(&d->op.lrn, inference, dnnl_lrn_across_channels, &x,
+                                          lrn->size, (float)lrn->alpha, (float)lrn->beta,
+                                          (float)lrn->bias);
+      break;
+    case CS_OP_SOFTMAX:
+      made =
+          dnnl_softmax_forward_desc_init(&d->op.softmax, inference, &x, (int)desc->attrs.axis.axis);
+      break;
+    default:
+      break;
+  }
+  if (made != dnnl_success) return false;
+  add_arg(d, DNNL_ARG_SRC, DNN_FROM_INPUT0, &x);
+  add_arg(d, DNNL_ARG_DST, DNN_FROM_OUTPUT, &y);
+  return true;
+}
+
+/* Running statistics are folded in already: mean 0, variance 1, epsilon 0. */
+static bool describe_batch_norm(const cs_op_desc *desc, dnn_description *d) {
+  dnnl_memory_desc_t x, y, c;
+  if (desc->output.shape.rank != 4 || !tensor_md(&desc->inputs[0], &x) ||
+      !tensor_md(&desc->output, &y) || !dnnl_memory_desc_equal(&x, &y) ||
+      !vector_md(desc->output.shape.dims[1], &c))
+    return false;
+  unsigned flags = dnnl_use_global_stats | dnnl_use_scale | dnnl_use_shift;
+  if (dnnl_batch_normalization_forward_desc_init(&d->op.batch_norm, dnnl_forward_inference, &x,
+                                                 0.0f, flags) != dnnl_success)
+    return false;
+  add_arg(d, DNNL_ARG_SRC, DNN_FROM_INPUT0, &x);
+  add_arg(d, DNNL_ARG_DST, DNN_FROM_OUTPUT, &y);
+  add_arg(d, DNNL_ARG_SCALE, DNN_FROM_WEIGHTS, &c);
+  add_arg(d, DNNL_ARG_SHIFT, DNN_FROM_BIAS, &c);
+  add_arg(d, DNNL_ARG_MEAN, DNN_FROM_MEAN, &c);
+  add_arg(d, DNNL_ARG_VARIANCE, DNN_FROM_VARIANCE, &c);
+  return true;
+}
+
+static bool describe_binary(const cs_op_desc *desc, dnn_description *d) {
+  dnnl_memory_desc_t a, b, y;
+  dnnl_alg_kind_t kind = desc->op == CS_OP_ADD ? dnnl_binary_add : dnnl_binary_mul;
+  if (!tensor_md(&desc->inputs[0], &a) || !tensor_md(&desc->inputs[1], &b) ||
+      !tensor_md(&desc->output, &y) ||
+      dnnl_binary_desc_init(&d->op.binary, kind, &a, &b, &y) != dnnl_success)
+    return false;
+  add_arg(d, DNNL_ARG_SRC_0, DNN_FROM_INPUT0, &a);
+  add_arg(d, DNNL_ARG_SRC_1, DNN_FROM_INPUT1, &b);
+  add_arg(d, DNNL_ARG_DST, DNN_FROM_OUTPUT, &y);
+  return true;
+}
+
+static bool describe_copy(const cs_op_desc *desc, dnn_description *d) {
+  dnnl_memory_desc_t x, y;
+  if (!tensor_md(&desc->inputs[0], &x) || !tensor_md(&desc->output, &y)) return false;
+  d->is_reorder = true;
+  add_arg(d, DNNL_ARG_FROM, DNN_FROM_INPUT0, &x);
+  add_arg(d, DNNL_ARG_TO, DNN_FROM_OUTPUT, &y);
+  return true;
+}
+
+static bool describe_op(const cs_op_desc *desc, bool winograd, dnn_description *d) {
+  switch (desc->op) {
+    case CS_OP_CONV:
+    case CS_OP_CONV_TRANSPOSE:
+      return describe_conv(desc, winograd, d);
+    case CS_OP_GEMM:
+      return describe_gemm(desc, d);
+    case CS_OP_MAX_POOL:
+    case CS_OP_AVERAGE_POOL:
+    case CS_OP_GLOBAL_AVERAGE_POOL:
+      return describe_pool(desc, d);
+    case CS_OP_BATCH_NORM:
+      return describe_batch_norm(desc, d);
+    case CS_OP_ADD:
+    case CS_OP_MUL:
+      return describe_binary(desc, d);
+    case CS_OP_COPY:
+      return describe_copy(desc, d);
+    default:
+      return describe_same(desc, d);
+  }
+}
+
+bool dnn_describe(const cs_op_desc *desc, bool winograd, dnn_description *out) {
+  memset(out, 0, sizeof *out);
+  out->bias_elements = cs_op_bias_elements(desc);
+  if (describe_op(desc, winograd, out) && describe_epilogue(desc, out)) return true;
+  dnn_description_clear(out);
+  return false;
+}
+
+void dnn_description_clear(dnn_description *description) {
+  if (description->attr) dnnl_primitive_attr_destroy(description->attr);
+  memset(description, 0, sizeof *description);
+}
