@@ -1,7 +1,8 @@
 /* The memory planner. Items are the program's buffers and the plan's workspaces; two may share
  * bytes only if every use of one happens before every use of the other. Packing intervals under
  * such a relation is NP-hard; several orders are tried, each item into the tightest (or lowest)
- * gap among the placed items that it conflicts with, and the smallest arena is kept. */
+ * gap among the placed items that it conflicts with; an item that does not fit below the best arena
+ * so far is tried earlier; the smallest arena is kept. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -157,22 +158,25 @@ static int64_t find_gap(const packer *pack, int n_placed, int i, fit_rule rule) 
   return best >= 0 ? best : end;
 }
 
-static void place_all(packer *pack, int n_ordered, fit_rule rule) {
+/* Places the items in order; keeps the result if the arena is smaller than the best so far, else
+ * stops at the first item that does not fit below it and returns its place in the order. */
+static int place_all(packer *pack, int n_ordered, fit_rule rule) {
   int64_t arena = 0;
-  for (int k = 0; k < n_ordered && arena < pack->best_arena; k++) {
+  for (int k = 0; k < n_ordered; k++) {
     int i = pack->order[k], at = k;
     int64_t offset = find_gap(pack, k, i, rule);
+    arena = cs_max_i64(arena, offset + pack->items[i].bytes);
+    if (arena >= pack->best_arena) return k;
     while (at > 0 && pack->offsets[pack->placed[at - 1]] > offset) {
       pack->placed[at] = pack->placed[at - 1];
       at--;
     }
     pack->placed[at] = i;
     pack->offsets[i] = offset;
-    arena = cs_max_i64(arena, offset + pack->items[i].bytes);
   }
-  if (arena >= pack->best_arena) return;
   pack->best_arena = arena;
   memcpy(pack->best_offsets, pack->offsets, (size_t)pack->n * sizeof *pack->offsets);
+  return -1;
 }
 
 /* ---- Orders ---- */
@@ -216,14 +220,33 @@ static int sort_items(packer *pack, sort_key *keys, int rule) {
   return n;
 }
 
+/* Work that improving an order may take, in steps of find_gap, and in rounds. */
+#define MOST_STEPS 8000000.0
+#define MOST_ROUNDS 200
+
+/* The item that did not fit below the best arena is placed earlier and the order tried again. */
+static void improve_order(packer *pack, int n, fit_rule rule) {
+  double steps = (double)n * n / 2 + 1;
+  int rounds = steps * MOST_ROUNDS > MOST_STEPS ? (int)(MOST_STEPS / steps) : MOST_ROUNDS;
+  for (int round = 0; round <= rounds; round++) {
+    int misfit = place_all(pack, n, rule);
+    if (misfit < 0) continue;
+    if (misfit == 0) return;
+    int item_moved = pack->order[misfit], to = round % 2 ? misfit / 2 : 0;
+    memmove(pack->order + to + 1, pack->order + to, (size_t)(misfit - to) * sizeof *pack->order);
+    pack->order[to] = item_moved;
+  }
+}
+
 static cs_status try_orders(packer *pack) {
   sort_key *keys = cs_calloc((size_t)pack->n, sizeof *keys);
   if (!keys) return cs_no_memory("the memory planner", (size_t)pack->n * sizeof *keys);
   pack->best_arena = INT64_MAX;
   for (int rule = 0; rule < N_KEYS; rule++) {
     int n = sort_items(pack, keys, rule);
-    place_all(pack, n, BEST_FIT);
-    place_all(pack, n, FIRST_FIT);
+    improve_order(pack, n, BEST_FIT);
+    sort_items(pack, keys, rule);
+    improve_order(pack, n, FIRST_FIT);
   }
   free(keys);
   return CS_OK;

@@ -1,0 +1,296 @@
+/* Plans of every policy for thousands of random programs, and mutants of them, judged by the plan
+ * checker and by an oracle that tries everything. The two must agree on each. */
+#include "unit/scheduler_fixture.h"
+
+/* ---- The oracle ---- */
+
+typedef struct place {
+  int64_t offset, bytes;
+  bool whole;
+  bool uses[ORACLE_MAX];
+} place;
+
+static bool all_pairs_before(const place *a, const place *b, int n, const closure *c) {
+  for (int p = 0; p < n; p++)
+    for (int q = 0; q < n; q++)
+      if (a->uses[p] && b->uses[q] && !c->before[q][p]) return false;
+  return true;
+}
+
+static bool is_live(const place *a, int n) {
+  bool used = a->whole;
+  for (int p = 0; p < n; p++) used |= a->uses[p];
+  return used && a->bytes > 0;
+}
+
+static bool memory_is_right(const cs_plan *plan, const cs_program *program, const closure *c) {
+  static place places[2 * ORACLE_MAX + 2];
+  int n = plan->n_tasks, count = program->n_buffers + n;
+  memset(places, 0, sizeof places);
+  for (int b = 0; b < program->n_buffers; b++) {
+    places[b].offset = plan->buffer_offsets[b];
+    places[b].bytes = program->buffers[b].bytes;
+    places[b].whole = program->buffers[b].kind != CS_BUFFER_INTERMEDIATE;
+  }
+  for (int p = 0; p < n; p++) {
+    const cs_task *task = &program->tasks[plan->tasks[p].task];
+    place *workspace = &places[program->n_buffers + p];
+    workspace->offset = plan->tasks[p].workspace_offset;
+    workspace->bytes = plan->tasks[p].workspace_bytes;
+    workspace->uses[p] = true;
+    places[program->tensors[task->output].buffer].uses[p] = true;
+    for (int i = 0; i < task->desc.n_inputs; i++)
+      places[program->tensors[task->inputs[i]].buffer].uses[p] = true;
+  }
+  for (int i = 0; i < count; i++) {
+    const place *a = &places[i];
+    if (a->offset < 0 || a->offset % 256 || a->offset + a->bytes > plan->arena_bytes) return false;
+    for (int j = 0; j < i; j++) {
+      const place *b = &places[j];
+      if (!is_live(a, n) || !is_live(b, n)) continue;
+      if (a->offset + a->bytes <= b->offset || b->offset + b->bytes <= a->offset) continue;
+      if (a->whole || b->whole) return false;
+      if (!all_pairs_before(a, b, n, c) && !all_pairs_before(b, a, n, c)) return false;
+    }
+  }
+  return true;
+}
+
+static bool order_is_right(const cs_plan *plan, const cs_program *program, const closure *c) {
+  int position[ORACLE_MAX];
+  for (int t = 0; t < program->n_tasks; t++) position[t] = -1;
+  for (int p = 0; p < plan->n_tasks; p++) {
+    if (position[plan->tasks[p].task] >= 0) return false;
+    position[plan->tasks[p].task] = p;
+    for (int w = 0; w < plan->tasks[p].n_waits; w++) {
+      int q = plan->tasks[p].waits[w];
+      if (q < 0 || q >= p || plan->tasks[q].stream == plan->tasks[p].stream) return false;
+      if (w > 0 && q <= plan->tasks[p].waits[w - 1]) return false;
+    }
+  }
+  for (int t = 0; t < program->n_tasks; t++)
+    for (int i = 0; i < program->tasks[t].n_preds; i++)
+      if (!c->before[position[t]][position[program->tasks[t].preds[i]]]) return false;
+  return true;
+}
+
+/* Everything but the workspace peak. */
+static bool is_right(const cs_plan *plan, const cs_program *program) {
+  closure c;
+  close_plan(plan, &c);
+  return order_is_right(plan, program, &c) && memory_is_right(plan, program, &c);
+}
+
+/* ---- Mutants ---- */
+
+enum {
+  SWAP,
+  DROP_WAIT,
+  SHIFT_BUFFER,
+  SHIFT_WORKSPACE,
+  SHRINK,
+  DUPLICATE,
+  MOVE_STREAM,
+  N_MUTATIONS
+};
+static const char *const mutation_names[] = {
+    "swap", "drop wait", "shift buffer", "shift workspace", "shrink", "duplicate", "move stream"};
+
+static void swap_positions(cs_plan *plan, int p, int q) {
+  cs_plan_task kept = plan->tasks[p];
+  plan->tasks[p] = plan->tasks[q];
+  plan->tasks[q] = kept;
+}
+
+static void drop_wait(cs_plan_task *task, int w) {
+  for (; w + 1 < task->n_waits; w++) task->waits[w] = task->waits[w + 1];
+  task->n_waits--;
+}
+
+static int64_t some_offset(const cs_plan *plan, cs_rng *rng) {
+  if (below(rng, 2)) return plan->buffer_offsets[below(rng, plan->n_buffers)];
+  return plan->tasks[below(rng, plan->n_tasks)].workspace_offset;
+}
+
+/* Changes the plan; false if it has nothing to change in this way. */
+static bool mutate(cs_plan *plan, cs_rng *rng, int mutation) {
+  int n = plan->n_tasks, p = below(rng, n);
+  cs_plan_task *task = &plan->tasks[p];
+  switch (mutation) {
+    case SWAP:
+      swap_positions(plan, p, below(rng, n));
+      return true;
+    case DROP_WAIT:
+      for (int i = 0; i < n; i++) {
+        task = &plan->tasks[(p + i) % n];
+        if (task->n_waits == 0) continue;
+        drop_wait(task, below(rng, task->n_waits));
+        return true;
+      }
+      return false;
+    case SHIFT_BUFFER:
+      plan->buffer_offsets[below(rng, plan->n_buffers)] = some_offset(plan, rng);
+      return true;
+    case SHIFT_WORKSPACE:
+      task->workspace_offset = some_offset(plan, rng);
+      return true;
+    case SHRINK:
+      plan->arena_bytes -= 1 + below(rng, 600);
+      return true;
+    case DUPLICATE:
+      if (n < 2) return false;
+      task->task = plan->tasks[(p + 1) % n].task;
+      return true;
+    default:
+      task->stream = below(rng, plan->n_streams);
+      return true;
+  }
+}
+
+/* A deep copy, by way of nothing but assignments. */
+static cs_plan *clone(const cs_plan *plan) {
+  cs_plan *copy = cs_calloc(1, sizeof *copy);
+  *copy = *plan;
+  copy->policy = cs_strdup(plan->policy);
+  copy->device_identity = cs_strdup(plan->device_identity);
+  copy->layouts = NULL;
+  copy->n_values = 0;
+  copy->tasks = cs_calloc((size_t)plan->n_tasks, sizeof *copy->tasks);
+  for (int p = 0; p < plan->n_tasks; p++) {
+    copy->tasks[p] = plan->tasks[p];
+    copy->tasks[p].waits = cs_calloc((size_t)plan->tasks[p].n_waits, sizeof(int));
+    for (int w = 0; w < plan->tasks[p].n_waits; w++)
+      copy->tasks[p].waits[w] = plan->tasks[p].waits[w];
+    memset(&copy->tasks[p].candidate, 0, sizeof copy->tasks[p].candidate);
+    assert_ok(cs_candidate_copy(&plan->tasks[p].candidate, &copy->tasks[p].candidate));
+  }
+  copy->buffer_offsets = cs_calloc((size_t)plan->n_buffers, sizeof(int64_t));
+  for (int b = 0; b < plan->n_buffers; b++) copy->buffer_offsets[b] = plan->buffer_offsets[b];
+  return copy;
+}
+
+typedef struct tally {
+  int caught[N_MUTATIONS], equivalent[N_MUTATIONS];
+} tally;
+
+static void try_mutant(const cs_plan *plan, const cs_program *program, cs_rng *rng, int mutation,
+                       tally *count) {
+  cs_plan *mutant = clone(plan);
+  if (mutate(mutant, rng, mutation)) {
+    bool right = is_right(mutant, program);
+    /* A changed order changes the peak: not what is on trial here. */
+    if (right) assert_ok(cs_plan_workspace_peak(mutant, &mutant->workspace_peak));
+    cs_status st = cs_plan_check(mutant, program, 0, 0);
+    if ((st == CS_OK) != right)
+      fail_msg("%s: the oracle says %s, the checker says: %s", mutation_names[mutation],
+               right ? "right" : "wrong", cs_status_message(st));
+    if (st != CS_OK) assert_int_equal(cs_status_code(st), CS_CODE_INTERNAL);
+    cs_status_free(st);
+    (right ? count->equivalent : count->caught)[mutation]++;
+  }
+  cs_plan_destroy(mutant);
+}
+
+/* A limit below the true peak, and a peak that is written down wrong. */
+static void try_limits(cs_plan *plan, const cs_program *program) {
+  if (plan->workspace_peak > 0) {
+    assert_ok(cs_plan_check(plan, program, plan->workspace_peak, 0));
+    if (plan->workspace_peak > 1)
+      assert_fails(cs_plan_check(plan, program, plan->workspace_peak - 1, 0), CS_CODE_INTERNAL,
+                   "bytes of workspace can be in use at once");
+  }
+  if (plan->arena_bytes > 1)
+    assert_fails(cs_plan_check(plan, program, 0, plan->arena_bytes - 1), CS_CODE_INTERNAL,
+                 "memory limit");
+  plan->workspace_peak++;
+  assert_fails(cs_plan_check(plan, program, 0, 0), CS_CODE_INTERNAL, "in use at once at most");
+  plan->workspace_peak--;
+}
+
+/* The peak that is left when every task takes its least workspace, by brute force. */
+static int64_t least_peak(const cs_plan *plan, const fixture *f) {
+  closure c;
+  cs_plan *least = clone(plan);
+  close_plan(plan, &c);
+  for (int p = 0; p < plan->n_tasks; p++) {
+    const cs_task_choices *own = &f->choices[plan->tasks[p].task];
+    for (int i = 0; i < own->n; i++)
+      if (own->choices[i].candidate->workspace_bytes < least->tasks[p].workspace_bytes)
+        least->tasks[p].workspace_bytes = own->choices[i].candidate->workspace_bytes;
+  }
+  int64_t peak = brute_peak(least, &c);
+  cs_plan_destroy(least);
+  return peak;
+}
+
+/* The same under a workspace limit: it holds, or the error is right that nothing can hold it. */
+static void try_workspace_limit(const cs_policy *policy, const fixture *f, const cs_plan *free_plan,
+                                int max_streams, cs_rng *rng) {
+  cs_plan *plan = NULL;
+  int64_t limit = 1 + below(rng, 12000);
+  cs_policy_input input = fixture_input(f, max_streams, limit, 0);
+  cs_status st = cs_plan_make(policy, &input, &plan);
+  if (st == CS_OK) {
+    assert_true(plan->workspace_peak <= limit);
+    assert_ok(cs_plan_check(plan, &f->program, limit, 0));
+    assert_true(is_right(plan, &f->program));
+    if (free_plan->workspace_peak <= limit)
+      assert_true(plan->workspace_peak == free_plan->workspace_peak);
+  } else {
+    assert_int_equal(cs_status_code(st), CS_CODE_NOT_FOUND);
+    assert_null(plan);
+    if (f->program.n_tasks <= 12) {
+      char wanted[64];
+      int64_t least = least_peak(free_plan, f);
+      assert_true(least > limit);
+      snprintf(wanted, sizeof wanted, "the smallest possible is %lld", (long long)least);
+      if (!strstr(cs_status_message(st), wanted))
+        fail_msg("%s; wanted: %s", cs_status_message(st), wanted);
+    }
+  }
+  cs_status_free(st);
+  cs_plan_destroy(plan);
+}
+
+static void one_program(cs_rng *rng, tally *count) {
+  static const int stream_counts[] = {1, 2, 3, 4, 8, 64};
+  fixture f;
+  random_program(&f, rng, 1 + below(rng, 40), 1 + below(rng, 12));
+  int n_policies, max_streams = stream_counts[below(rng, 6)];
+  const cs_policy *const *policies = cs_policy_all(&n_policies);
+  for (int i = 0; i < n_policies; i++) {
+    cs_plan *plan = NULL;
+    cs_policy_input input = fixture_input(&f, max_streams, 0, 0);
+    assert_ok(cs_plan_make(policies[i], &input, &plan));
+    assert_true(plan->n_streams <= max_streams);
+    assert_ok(cs_plan_check(plan, &f.program, 0, 0));
+    assert_true(is_right(plan, &f.program));
+    try_limits(plan, &f.program);
+    try_mutant(plan, &f.program, rng, below(rng, N_MUTATIONS), count);
+    try_workspace_limit(policies[i], &f, plan, max_streams, rng);
+    cs_plan_destroy(plan);
+  }
+  fixture_free(&f);
+}
+
+static void every_plan_is_right_and_every_mutant_is_judged(void **state) {
+  (void)state;
+  cs_rng rng;
+  tally count = {0};
+  cs_rng_init(&rng, 2024, 1);
+  for (int i = 0; i < 10000; i++) one_program(&rng, &count);
+  for (int m = 0; m < N_MUTATIONS; m++) {
+    print_message("%-16s %5d wrong, all caught; %5d still right, all accepted\n", mutation_names[m],
+                  count.caught[m], count.equivalent[m]);
+    assert_true(count.caught[m] >= 100);
+  }
+  assert_int_equal(count.equivalent[DROP_WAIT], 0); /* no wait is there in vain */
+  assert_int_equal(count.equivalent[DUPLICATE], 0);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(every_plan_is_right_and_every_mutant_is_judged),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
