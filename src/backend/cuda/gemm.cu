@@ -55,6 +55,7 @@ __global__ void __launch_bounds__(256) cs_gemv_kernel(const __grid_constant__ Ge
       for (int i = 0; i < V; i++) sum[r] = fmaf(weights[i], values[i], sum[r]);
     }
   }
+#pragma unroll 1
   for (int k = vectors * V + lane; k < p.in; k += THREADS)
 #pragma unroll
     for (int r = 0; r < ROWS; r++)
@@ -91,20 +92,15 @@ __global__ void __launch_bounds__(256) cs_gemm_tile_kernel(const __grid_constant
   int ty = (int)threadIdx.x / 16, tx = (int)threadIdx.x % 16;
   float sum[4][4] = {};
   for (int k0 = 0; k0 < p.in; k0 += kDepth) {
-    int k = k0 + tx;
+    int64_t k = k0 + tx;
+    const T *x = static_cast<const T *>(p.x) + (row0 + ty) * p.x_row + k * p.x_col;
+    const T *w = static_cast<const T *>(p.w) + (int64_t)(column0 + ty) * p.w_row + k;
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
-      int at = ty + 16 * i;
-      int64_t row = row0 + at;
-      int column = column0 + at;
-      x_tile[tx][at] =
-          k < p.in && row < p.batch
-              ? Convert<T>::from(static_cast<const T *>(p.x)[row * p.x_row + k * p.x_col])
-              : 0.f;
-      w_tile[tx][at] =
-          k < p.in && column < p.out
-              ? Convert<T>::from(static_cast<const T *>(p.w)[(int64_t)column * p.w_row + k])
-              : 0.f;
+    for (int i = 0; i < kTile; i += 16) {
+      bool row_there = row0 + ty + i < p.batch, column_there = column0 + ty + i < p.out;
+      x_tile[tx][ty + i] = k < p.in && row_there ? Convert<T>::from(x[i * p.x_row]) : 0.f;
+      w_tile[tx][ty + i] =
+          k < p.in && column_there ? Convert<T>::from(w[(int64_t)i * p.w_row]) : 0.f;
     }
     __syncthreads();
 #pragma unroll

@@ -188,6 +188,8 @@ static cs_status launch_kind(const cs_op_desc *desc, const void *x, void *y, cud
 
 /* ---- GlobalAveragePool ---- */
 
+constexpr int kPoolBatch = 4; /* loads in flight per thread */
+
 template <bool WIDE>
 struct GlobalPoolParams {
   using I = typename Index<WIDE>::type;
@@ -212,15 +214,20 @@ __global__ void cs_global_pool_plane_kernel(const __grid_constant__ GlobalPoolPa
   I n = divide(row, p.channels, &c);
   const T *x = static_cast<const T *>(p.x) + n * p.in.n + c * p.in.c;
   float sum = 0.f;
-#pragma unroll 4
-  for (I i = (I)threadIdx.x % 32; i < p.pixels; i += 32) {
-    I offset = i * p.in.w;
-    if (!p.row_major) {
-      I w;
-      I h = divide(i, p.width, &w);
-      offset = h * p.in.h + w * p.in.w;
+  for (I i = (I)threadIdx.x % 32; i < p.pixels; i += 32 * kPoolBatch) {
+    float taps[kPoolBatch];
+#pragma unroll
+    for (int j = 0; j < kPoolBatch; j++) {
+      I pixel = i + 32 * j, offset = pixel * p.in.w;
+      if (!p.row_major) {
+        I w;
+        I h = divide(pixel, p.width, &w);
+        offset = h * p.in.h + w * p.in.w;
+      }
+      taps[j] = pixel < p.pixels ? Convert<T>::from(x[offset]) : 0.f;
     }
-    sum += Convert<T>::from(x[offset]);
+#pragma unroll
+    for (int j = 0; j < kPoolBatch; j++) sum += taps[j];
   }
   float mean[1] = {warp_sum(sum) * p.scale};
   activate<1>(p.act, mean);
@@ -242,16 +249,20 @@ __global__ void __launch_bounds__(128)
   float sum[V];
 #pragma unroll
   for (int i = 0; i < V; i++) sum[i] = 0.f;
-  if (active) {
-#pragma unroll 4
-    for (int32_t pixel = (int)threadIdx.x / 4; pixel < p.pixels; pixel += 32) {
-      int32_t w;
-      int32_t h = divide(pixel, p.width, &w);
-      float tap[V];
-      load_vector<T, V>(x + h * p.in.h + w * p.in.w, tap);
+  for (int32_t first = (int)threadIdx.x / 4; active && first < p.pixels; first += 32 * kPoolBatch) {
+    float taps[kPoolBatch][V];
 #pragma unroll
-      for (int i = 0; i < V; i++) sum[i] += tap[i];
+    for (int j = 0; j < kPoolBatch; j++) {
+      int32_t pixel = first + 32 * j, w;
+      int32_t h = divide(pixel, p.width, &w);
+#pragma unroll
+      for (int i = 0; i < V; i++) taps[j][i] = 0.f;
+      if (pixel < p.pixels) load_vector<T, V>(x + h * p.in.h + w * p.in.w, taps[j]);
     }
+#pragma unroll
+    for (int j = 0; j < kPoolBatch; j++)
+#pragma unroll
+      for (int i = 0; i < V; i++) sum[i] += taps[j][i];
   }
 #pragma unroll
   for (int i = 0; i < V; i++) {
