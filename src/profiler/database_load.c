@@ -90,20 +90,31 @@ static cs_status apply(cs_profile_entry *entry, const json_t *object, bool *dama
   return st;
 }
 
+static cs_status apply_line(cs_profile *profile, cs_profile_entry *entry,
+                            const cs_pending_line *line, bool *damaged) {
+  cs_record record;
+  if (cs_record_scan(profile->text + line->tail, line->length, &record)) {
+    cs_status st = cs_profile_put_record(entry, &record);
+    cs_record_clear(&record);
+    return st;
+  }
+  /* `,"candidate":{…},"measured":{…}}` with a brace for its comma is an object of its own. */
+  profile->text[line->tail] = '{';
+  json_t *object = json_loadb(profile->text + line->tail, line->length, 0, NULL);
+  profile->text[line->tail] = ',';
+  *damaged = object == NULL;
+  if (!object) return CS_OK;
+  cs_status st = apply(entry, object, damaged);
+  json_decref(object);
+  return st;
+}
+
 static cs_status apply_pending(cs_profile *profile, cs_profile_entry *entry,
                                cs_skipped_lines *damaged) {
   while (entry->first_pending >= 0) {
     const cs_pending_line *line = &profile->pending[entry->first_pending];
-    /* `,"candidate":{…},"measured":{…}}` with a brace for its comma is an object of its own. */
-    profile->text[line->tail] = '{';
-    json_t *object = json_loadb(profile->text + line->tail, line->length, 0, NULL);
-    profile->text[line->tail] = ',';
-    bool bad = object == NULL;
-    if (object) {
-      cs_status st = apply(entry, object, &bad);
-      json_decref(object);
-      CS_RETURN_IF_ERROR(st);
-    }
+    bool bad = false;
+    CS_RETURN_IF_ERROR(apply_line(profile, entry, line, &bad));
     if (bad) cs_skipped_add(damaged, line->number);
     entry->first_pending = line->next;
   }

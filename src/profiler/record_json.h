@@ -18,6 +18,9 @@ cs_status cs_line_of_completion(const char *prefix, const char *signature,
 typedef enum cs_parse_result { CS_PARSED, CS_PARSE_DAMAGED, CS_PARSE_NO_MEMORY } cs_parse_result;
 cs_parse_result cs_record_from_json(const json_t *object, cs_record *out);
 cs_parse_result cs_completion_from_json(const json_t *object, cs_completion *out);
+/* Reads `,"candidate":{…},"measured":{…}}` where it has exactly the form written here; false: it
+ * may still be a record in another form. `text` ends in a newline or NUL behind `length`. */
+bool cs_record_scan(const char *text, size_t length, cs_record *out);
 void cs_record_clear(cs_record *record);
 
 /* The value as it will read back from its line: six significant digits. */
