@@ -1,0 +1,323 @@
+/* A backend over host memory for tests of measuring: every operation has the same planted
+ * candidates, each with a behaviour; results come from the plain C reference, times are made up. */
+#ifndef CONVSCHED_TESTS_PROFILER_FAKE_H_
+#define CONVSCHED_TESTS_PROFILER_FAKE_H_
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/backend.h"
+#include "backend/reference/reference.h"
+
+typedef enum fake_behaviour {
+  FAKE_RIGHT,
+  FAKE_WRONG,
+  FAKE_LAST_IMAGE_WRONG,
+  FAKE_UNWRITTEN,
+  FAKE_PAST_OUTPUT,
+  FAKE_BEFORE_OUTPUT,
+  FAKE_INTO_GAPS,
+  FAKE_PAST_WORKSPACE,
+  FAKE_UNDERSTATED_WORKSPACE,
+  FAKE_UNPREPARED,
+  FAKE_FAILS,
+  FAKE_BREAKS_DEVICE
+} fake_behaviour;
+
+typedef struct fake_candidate {
+  const char *id;
+  fake_behaviour behaviour;
+  double us; /* per launch; the first launch of a chain costs 1 µs more */
+  int64_t workspace;
+  int threads;
+} fake_candidate;
+
+typedef struct fake_backend {
+  cs_backend base;
+  cs_device_info info;
+  const fake_candidate *candidates;
+  int n_candidates;
+  bool hollow; /* outputs are zero and so is the reference: for operations that take long */
+  bool broken;
+  bool noisy;    /* the anchor's samples wander */
+  int runs;      /* launches computed */
+  int samples;   /* latency samples */
+  int allocated; /* live allocations */
+} fake_backend;
+
+struct cs_exec {
+  fake_backend *backend;
+  const fake_candidate *planted;
+  cs_op_desc desc;
+};
+
+struct cs_schedule {
+  fake_backend *backend;
+  cs_launch launches[64];
+  int n;
+};
+
+static inline fake_backend *fake_of(cs_backend *backend) {
+  return (fake_backend *)backend;
+}
+
+static inline cs_status fake_broken(const fake_backend *fake) {
+  return fake->broken ? cs_error(CS_CODE_DEVICE, "the device is gone") : CS_OK;
+}
+
+static inline const cs_device_info *fake_info(const cs_backend *backend) {
+  return &((const fake_backend *)backend)->info;
+}
+
+static inline int fake_layouts(const cs_backend *backend, cs_precision precision,
+                               cs_layout out[CS_MAX_DEVICE_LAYOUTS]) {
+  (void)backend;
+  (void)precision;
+  out[0] = CS_LAYOUT_NCHW;
+  return 1;
+}
+
+static inline cs_status fake_enumerate(cs_backend *backend, const cs_op_desc *desc,
+                                       const cs_enumerate_options *options,
+                                       cs_candidate_list *out) {
+  fake_backend *fake = fake_of(backend);
+  (void)desc;
+  for (int i = 0; i < fake->n_candidates; i++) {
+    const fake_candidate *planted = &fake->candidates[i];
+    if (planted->workspace > options->workspace_limit) continue;
+    if (options->threads > 0 && planted->threads > 0 && planted->threads != options->threads) {
+      continue;
+    }
+    cs_candidate candidate = {.id = cs_strdup(planted->id),
+                              .family = cs_strdup("fake"),
+                              .payload = cs_strdup("plan"),
+                              .workspace_bytes = planted->workspace,
+                              .deterministic = true,
+                              .threads = planted->threads};
+    CS_RETURN_IF_ERROR(cs_candidate_list_add(out, &candidate));
+  }
+  return CS_OK;
+}
+
+static inline cs_status fake_prepare(cs_backend *backend, const cs_op_desc *desc,
+                                     const cs_candidate *candidate, cs_exec **out) {
+  fake_backend *fake = fake_of(backend);
+  for (int i = 0; i < fake->n_candidates; i++) {
+    const fake_candidate *planted = &fake->candidates[i];
+    if (strcmp(planted->id, candidate->id) != 0) continue;
+    if (planted->behaviour == FAKE_UNPREPARED) break;
+    *out = cs_calloc(1, sizeof **out);
+    **out = (cs_exec){fake, planted, *desc};
+    return CS_OK;
+  }
+  return cs_error(CS_CODE_BAD_INPUT, "no such candidate: %s", candidate->id);
+}
+
+static inline void fake_exec_destroy(cs_exec *exec) {
+  free(exec);
+}
+
+static inline int64_t fake_exec_workspace(const cs_exec *exec) {
+  return exec->planted->workspace + (exec->planted->behaviour == FAKE_UNDERSTATED_WORKSPACE);
+}
+
+static inline int64_t fake_exec_weight_bytes(const cs_exec *exec) {
+  return 4 * (cs_op_weight_elements(&exec->desc) + cs_op_bias_elements(&exec->desc));
+}
+
+static inline cs_status fake_pack_weights(const cs_exec *exec, const float *weight,
+                                          const float *bias, void *host_out) {
+  int64_t n = cs_op_weight_elements(&exec->desc), m = cs_op_bias_elements(&exec->desc);
+  float *out = host_out;
+  if (n > 0) memcpy(out, weight, (size_t)n * sizeof *out);
+  if (m > 0) memcpy(out + n, bias, (size_t)m * sizeof *out);
+  return CS_OK;
+}
+
+static inline cs_status fake_allocate(cs_backend *backend, int64_t bytes, void **out) {
+  CS_RETURN_IF_ERROR(fake_broken(fake_of(backend)));
+  *out = aligned_alloc(256, (size_t)cs_round_up(bytes, 256));
+  fake_of(backend)->allocated++;
+  return *out ? CS_OK : cs_no_memory("fake device memory", (size_t)bytes);
+}
+
+static inline void fake_release(cs_backend *backend, void *memory) {
+  fake_of(backend)->allocated--;
+  free(memory);
+}
+
+static inline cs_status fake_upload(cs_backend *backend, void *device, const void *host,
+                                    int64_t bytes) {
+  CS_RETURN_IF_ERROR(fake_broken(fake_of(backend)));
+  memcpy(device, host, (size_t)bytes);
+  return CS_OK;
+}
+
+static inline cs_status fake_download(cs_backend *backend, void *host, const void *device,
+                                      int64_t bytes) {
+  CS_RETURN_IF_ERROR(fake_broken(fake_of(backend)));
+  memcpy(host, device, (size_t)bytes);
+  return CS_OK;
+}
+
+static inline cs_status fake_fill(cs_backend *backend, void *device, int byte, int64_t bytes) {
+  CS_RETURN_IF_ERROR(fake_broken(fake_of(backend)));
+  memset(device, byte, (size_t)bytes);
+  return CS_OK;
+}
+
+static inline cs_status fake_schedule_create(cs_backend *backend, const cs_launch *launches, int n,
+                                             int n_streams, bool use_graph, cs_schedule **out) {
+  (void)n_streams;
+  (void)use_graph;
+  CS_RETURN_IF_ERROR(fake_broken(fake_of(backend)));
+  *out = cs_calloc(1, sizeof **out);
+  (*out)->backend = fake_of(backend);
+  (*out)->n = n;
+  memcpy((*out)->launches, launches, (size_t)n * sizeof *launches);
+  return CS_OK;
+}
+
+static inline void fake_schedule_destroy(cs_schedule *schedule) {
+  free(schedule);
+}
+
+/* What a right candidate writes. */
+static inline cs_status fake_compute(const cs_launch *launch) {
+  cs_status st = CS_OK;
+  const cs_op_desc *desc = &launch->exec->desc;
+  double *inputs[CS_MAX_OP_INPUTS] = {NULL}, *value = NULL;
+  const double *pointers[CS_MAX_OP_INPUTS] = {NULL};
+  float *result = NULL;
+  const float *weights = launch->weights;
+  int64_t n = 0, n_weight = cs_op_weight_elements(desc);
+  for (int i = 0; i < desc->n_inputs; i++) {
+    CS_TRY(st, cs_shape_elements(&desc->inputs[i].shape, &n), done);
+    inputs[i] = cs_calloc((size_t)n, sizeof(double));
+    cs_tensor_to_f64(&desc->inputs[i], launch->inputs[i], inputs[i]);
+    pointers[i] = inputs[i];
+  }
+  CS_TRY(st, cs_shape_elements(&desc->output.shape, &n), done);
+  value = cs_calloc((size_t)n, sizeof *value);
+  result = cs_calloc((size_t)n, sizeof *result);
+  if (!launch->exec->backend->hollow) {
+    CS_TRY(st,
+           cs_reference_run(desc, pointers, n_weight ? weights : NULL,
+                            desc->has_bias ? weights + n_weight : NULL, value, NULL, 1),
+           done);
+  }
+  for (int64_t i = 0; i < n; i++) result[i] = (float)value[i];
+  cs_tensor_from_f32(&desc->output, result, launch->output);
+done:
+  for (int i = 0; i < CS_MAX_OP_INPUTS; i++) free(inputs[i]);
+  free(value);
+  free(result);
+  return st;
+}
+
+/* What the planted behaviour does besides or instead. */
+static inline cs_status fake_misbehave(const cs_launch *launch) {
+  const cs_exec *exec = launch->exec;
+  char *output = launch->output;
+  int64_t span = cs_tensor_span_bytes(&exec->desc.output);
+  float *first = (float *)launch->output, *last = (float *)(output + span - 4);
+  switch (exec->planted->behaviour) {
+    case FAKE_WRONG:
+      *first += 1;
+      break;
+    case FAKE_LAST_IMAGE_WRONG:
+      *last += 1;
+      break;
+    case FAKE_UNWRITTEN:
+      memset(first, 0xFF, 4);
+      break;
+    case FAKE_PAST_OUTPUT:
+      output[span + 100] = 0;
+      break;
+    case FAKE_BEFORE_OUTPUT:
+      output[-1] = 0;
+      break;
+    case FAKE_INTO_GAPS: /* between the first image's last element and the second image */
+      output[exec->desc.output.strides[0] * 4 - 1] = 0x55;
+      break;
+    case FAKE_PAST_WORKSPACE:
+      ((char *)launch->workspace)[exec->planted->workspace] = 0;
+      break;
+    case FAKE_FAILS:
+      return cs_error(CS_CODE_DEVICE, "illegal instruction");
+    case FAKE_BREAKS_DEVICE:
+      exec->backend->broken = true;
+      return cs_error(CS_CODE_DEVICE, "illegal address");
+    default:
+      break;
+  }
+  return CS_OK;
+}
+
+static inline cs_status fake_schedule_run(cs_schedule *schedule) {
+  CS_RETURN_IF_ERROR(fake_broken(schedule->backend));
+  for (int i = 0; i < schedule->n; i++) {
+    CS_RETURN_IF_ERROR(fake_compute(&schedule->launches[i]));
+    CS_RETURN_IF_ERROR(fake_misbehave(&schedule->launches[i]));
+    schedule->backend->runs++;
+  }
+  return CS_OK;
+}
+
+static inline cs_status fake_schedule_latency(cs_schedule *schedule, int count, double *us) {
+  CS_RETURN_IF_ERROR(fake_broken(schedule->backend));
+  for (int s = 0; s < count; s++) {
+    us[s] = 1;
+    for (int i = 0; i < schedule->n; i++) {
+      const cs_exec *exec = schedule->launches[i].exec;
+      /* Of the anchor, by far the largest operation of a test, few launches make a chain. */
+      us[s] += exec->planted->us * (cs_op_flops(&exec->desc) > 1e7 ? 100 : 1);
+    }
+    if (schedule->backend->noisy) us[s] *= 1 + 0.1 * (schedule->backend->samples % 5);
+    schedule->backend->samples++;
+  }
+  return CS_OK;
+}
+
+static inline cs_status fake_schedule_b2b(cs_schedule *schedule, int n, double *us) {
+  (void)n;
+  return fake_schedule_latency(schedule, 1, us);
+}
+
+static inline cs_status fake_reference(cs_backend *backend, const cs_op_desc *desc,
+                                       const void *const *inputs, const float *weight,
+                                       const float *bias, double *value, double *magnitude) {
+  int64_t n = 0;
+  (void)backend;
+  (void)inputs;
+  (void)weight;
+  (void)bias;
+  CS_RETURN_IF_ERROR(cs_shape_elements(&desc->output.shape, &n));
+  for (int64_t i = 0; i < n; i++) value[i] = 0, magnitude[i] = 1;
+  return CS_OK;
+}
+
+#define FAKE_VTABLE                                                                        \
+  .name = "fake", .info = fake_info, .layouts = fake_layouts, .enumerate = fake_enumerate, \
+  .prepare = fake_prepare, .exec_destroy = fake_exec_destroy,                              \
+  .exec_workspace = fake_exec_workspace, .exec_weight_bytes = fake_exec_weight_bytes,      \
+  .pack_weights = fake_pack_weights, .allocate = fake_allocate, .release = fake_release,   \
+  .upload = fake_upload, .download = fake_download, .fill = fake_fill,                     \
+  .schedule_create = fake_schedule_create, .schedule_destroy = fake_schedule_destroy,      \
+  .schedule_run = fake_schedule_run, .schedule_latency = fake_schedule_latency,            \
+  .schedule_b2b = fake_schedule_b2b
+
+static const cs_backend_vtable fake_vtable = {FAKE_VTABLE};
+static const cs_backend_vtable fake_hollow_vtable = {FAKE_VTABLE, .reference = fake_reference};
+
+static inline fake_backend fake_create(const fake_candidate *candidates, int n) {
+  fake_backend fake = {.base.vtable = &fake_vtable, .candidates = candidates, .n_candidates = n};
+  snprintf(fake.info.name, sizeof fake.info.name, "fake");
+  fake.info.units = 4;
+  fake.info.cache_bytes = 1 << 16;
+  fake.info.memory_bytes = (int64_t)1 << 30;
+  return fake;
+}
+
+#endif

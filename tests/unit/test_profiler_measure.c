@@ -1,0 +1,444 @@
+/* Measuring: who is admitted, in what order, and what is not measured again. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* clang-format off: cmocka wants the four above first */
+#include <cmocka.h>
+/* clang-format on */
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "profiler/profile.h"
+#include "unit/profiler_fake.h"
+
+#define KIB 1024
+
+/* ---- A program of bare tasks, a profile in a folder of its own ---- */
+
+typedef struct fixture {
+  char directory[64];
+  cs_profile *profile;
+  cs_task tasks[4];
+  cs_program program;
+  cs_measure_options options;
+  cs_measure_report report;
+  int calls_before_cancel; /* < 0: never */
+  char progress[256];
+  cs_logger logger;
+} fixture;
+
+static void ok(cs_status status) {
+  if (status != CS_OK) fail_msg("%s", cs_status_message(status));
+}
+
+static cs_op_desc conv(int64_t channels) {
+  cs_op_desc desc;
+  cs_shape shape = {.rank = 4, .dims = {2, channels, 5, 5}};
+  memset(&desc, 0, sizeof desc);
+  desc.op = CS_OP_CONV;
+  desc.attrs.conv = (cs_conv_attrs){.out_channels = channels,
+                                    .group = 1,
+                                    .kernel = {3, 3},
+                                    .strides = {1, 1},
+                                    .pads = {1, 1, 1, 1},
+                                    .dilations = {1, 1},
+                                    .bias = true};
+  desc.has_bias = true;
+  desc.activation.kind = CS_ACT_RELU;
+  desc.n_inputs = 1;
+  desc.inputs[0] = desc.output = cs_tensor_dense(&shape, CS_DTYPE_F32, CS_LAYOUT_NCHW);
+  return desc;
+}
+
+static cs_op_desc relu(int64_t images, int64_t extent) {
+  cs_op_desc desc;
+  cs_shape shape = {.rank = 4, .dims = {images, 1, extent, extent}};
+  memset(&desc, 0, sizeof desc);
+  desc.op = CS_OP_RELU;
+  desc.n_inputs = 1;
+  desc.inputs[0] = desc.output = cs_tensor_dense(&shape, CS_DTYPE_F32, CS_LAYOUT_NCHW);
+  return desc;
+}
+
+static bool cancel_after(void *user) {
+  fixture *f = user;
+  return f->calls_before_cancel >= 0 && f->calls_before_cancel-- == 0;
+}
+
+static void note_progress(void *user, cs_log_level level, const char *message) {
+  fixture *f = user;
+  if (level == CS_LOG_PROGRESS) snprintf(f->progress, sizeof f->progress, "%s", message);
+}
+
+static void add_task(fixture *f, const char *name, cs_op_desc desc) {
+  cs_task *task = &f->tasks[f->program.n_tasks++];
+  task->name = (char *)(uintptr_t)name;
+  task->desc = desc;
+}
+
+static void open_profile(fixture *f) {
+  cs_profile_close(f->profile);
+  ok(cs_profile_open(f->directory, "fake device", NULL, &f->profile));
+}
+
+static int set_up(void **state) {
+  fixture *f = cs_calloc(1, sizeof *f);
+  snprintf(f->directory, sizeof f->directory, "/tmp/cs-measure-XXXXXX");
+  if (!mkdtemp(f->directory)) return -1;
+  f->program.tasks = f->tasks;
+  f->calls_before_cancel = -1;
+  f->options =
+      (cs_measure_options){.workspace_limit = 1024 * KIB, .cancelled = cancel_after, .user = f};
+  f->logger = (cs_logger){note_progress, f};
+  open_profile(f);
+  *state = f;
+  return 0;
+}
+
+static int tear_down(void **state) {
+  fixture *f = *state;
+  char command[128];
+  cs_profile_close(f->profile);
+  snprintf(command, sizeof command, "rm -rf %s", f->directory);
+  int rc = system(command);
+  free(f);
+  return rc;
+}
+
+static cs_status profile(fixture *f, fake_backend *fake) {
+  cs_status st =
+      cs_profile_program(f->profile, &fake->base, &f->program, &f->options, &f->logger, &f->report);
+  assert_int_equal(fake->allocated, 0);
+  return st;
+}
+
+static const cs_op_profile *known(fixture *f, int task) {
+  char *signature = NULL;
+  ok(cs_op_signature(&f->tasks[task].desc, &signature));
+  const cs_op_profile *found = cs_profile_find(f->profile, signature);
+  free(signature);
+  return found;
+}
+
+static const cs_measurement *measured(fixture *f, int task, const char *id) {
+  const cs_op_profile *operation = known(f, task);
+  for (int i = 0; operation && i < operation->n_records; i++) {
+    if (strcmp(operation->records[i].candidate.id, id) == 0) {
+      return &operation->records[i].measured;
+    }
+  }
+  return NULL;
+}
+
+static void assert_rejected(fixture *f, int task, const char *id, const char *why) {
+  const cs_measurement *m = measured(f, task, id);
+  assert_non_null(m);
+  assert_true(m->rejected);
+  if (!strstr(m->reason, why)) fail_msg("%s: \"%s\" lacks \"%s\"", id, m->reason, why);
+}
+
+static const fake_candidate two_good[] = {{"slow", FAKE_RIGHT, 20, 0, 0},
+                                          {"fast", FAKE_RIGHT, 10, 0, 0}};
+
+/* ---- Admission and order ---- */
+
+static void test_admission(void **state) {
+  static const fake_candidate planted[] = {
+      {"hopeless", FAKE_RIGHT, 500, 0, 0},
+      {"good.slow", FAKE_RIGHT, 20, 0, 0},
+      {"good.fast", FAKE_RIGHT, 10, 4 * KIB, 0},
+      {"wrong", FAKE_WRONG, 1, 0, 0},
+      {"unwritten", FAKE_UNWRITTEN, 1, 0, 0},
+      {"past", FAKE_PAST_OUTPUT, 1, 0, 0},
+      {"before", FAKE_BEFORE_OUTPUT, 1, 0, 0},
+      {"past.workspace", FAKE_PAST_WORKSPACE, 1, 5000, 0},
+      {"understated", FAKE_UNDERSTATED_WORKSPACE, 1, 64, 0},
+      {"unprepared", FAKE_UNPREPARED, 1, 0, 0},
+      {"fails", FAKE_FAILS, 1, 0, 0},
+      {"too much", FAKE_RIGHT, 1, 2048 * KIB, 0},
+  };
+  fixture *f = *state;
+  fake_backend fake = fake_create(planted, 12);
+  add_task(f, "conv1", conv(3));
+  ok(profile(f, &fake));
+  const cs_op_profile *operation = known(f, 0);
+  assert_true(operation->complete);
+  assert_int_equal(operation->n_records, 11);
+  assert_string_equal(operation->records[0].candidate.id, "good.fast");
+  assert_string_equal(operation->records[1].candidate.id, "good.slow");
+  assert_string_equal(operation->records[2].candidate.id, "hopeless");
+  assert_false(operation->records[2].measured.rejected);
+  assert_true(operation->records[3].measured.rejected);
+  /* A chain costs a microsecond more than its launches. */
+  const cs_measurement *fast = &operation->records[0].measured;
+  assert_true(fast->cold_us > 10 && fast->cold_us < 10.3);
+  assert_true(fast->warm_us > 10 && fast->warm_us < 10.3);
+  assert_true(fast->samples >= 5);
+  assert_true(fast->variation < 1e-6);
+  assert_non_null(operation->records[0].candidate.payload);
+  assert_null(operation->records[2].candidate.payload); /* too slow to be worth it */
+  assert_rejected(f, 0, "wrong", "wrong result: relative L2 error");
+  assert_rejected(f, 0, "unwritten", "not written");
+  assert_rejected(f, 0, "past", "outside of its output");
+  assert_rejected(f, 0, "before", "outside of its output");
+  assert_rejected(f, 0, "past.workspace", "outside of its workspace");
+  assert_rejected(f, 0, "understated", "needs 65 bytes of workspace where 64");
+  assert_rejected(f, 0, "unprepared", "cannot be prepared: no such candidate");
+  assert_rejected(f, 0, "fails", "failed to run: illegal instruction");
+  assert_null(measured(f, 0, "too much"));
+  assert_int_equal(f->report.candidates, 11);
+  assert_int_equal(f->report.candidates_rejected, 8);
+  assert_non_null(strstr(f->progress, "profiling 1/1  conv1 (Conv), 11 candidates"));
+}
+
+static void test_gaps_of_views(void **state) {
+  static const fake_candidate planted[] = {{"right", FAKE_RIGHT, 1, 0, 0},
+                                           {"gaps", FAKE_INTO_GAPS, 1, 0, 0}};
+  fixture *f = *state;
+  fake_backend fake = fake_create(planted, 2);
+  cs_op_desc desc = conv(3);
+  desc.output.strides[0] = 7 * 25; /* three channels of seven */
+  desc.output.alignment = 4;
+  desc.inputs[0].strides[0] = 5 * 25;
+  add_task(f, "view", desc);
+  add_task(f, "dense", conv(3));
+  ok(profile(f, &fake));
+  assert_false(measured(f, 0, "right")->rejected);
+  assert_rejected(f, 0, "gaps", "between the elements");
+  assert_rejected(f, 1, "gaps", "wrong result"); /* no gap there: an element */
+}
+
+/* Too large to be checked whole: three images are. */
+static void test_large_batches(void **state) {
+  static const fake_candidate planted[] = {{"right", FAKE_RIGHT, 10, 0, 0},
+                                           {"last", FAKE_LAST_IMAGE_WRONG, 1, 0, 0},
+                                           {"first", FAKE_WRONG, 1, 0, 0}};
+  fixture *f = *state;
+  fake_backend fake = fake_create(planted, 3);
+  add_task(f, "relu", relu(9, 360));
+  ok(profile(f, &fake));
+  assert_false(measured(f, 0, "right")->rejected);
+  assert_rejected(f, 0, "last", "wrong result");
+  assert_rejected(f, 0, "first", "wrong result");
+}
+
+/* With many candidates only the promising ones get many samples, and the best ends up first. */
+static void test_halving(void **state) {
+  static char ids[40][8];
+  static fake_candidate planted[40];
+  fixture *f = *state;
+  for (int i = 0; i < 40; i++) {
+    snprintf(ids[i], sizeof ids[i], "c%d", i);
+    planted[i] = (fake_candidate){ids[i], FAKE_RIGHT, 10 + (i * 17) % 40, 0, 0};
+  }
+  fake_backend fake = fake_create(planted, 40);
+  add_task(f, "conv1", conv(2));
+  ok(profile(f, &fake));
+  const cs_op_profile *operation = known(f, 0);
+  int previous = -1;
+  for (int i = 0; i < 40; i++) {
+    const cs_measurement *m = &operation->records[i].measured;
+    assert_int_equal((int)(m->cold_us + 0.01) - 10, previous + 1);
+    previous++;
+    assert_true(i < 4 ? m->samples >= 15 : m->samples <= 5);
+  }
+}
+
+static void test_drift_is_noticed(void **state) {
+  fixture *f = *state;
+  fake_backend fake = fake_create(two_good, 2);
+  fake.noisy = true;
+  add_task(f, "conv1", conv(2));
+  ok(profile(f, &fake));
+  /* Never steady: everything is kept, and the record says how it varied. */
+  assert_true(measured(f, 0, "fast")->variation > 0.02);
+  assert_true(measured(f, 0, "fast")->samples >= 3);
+}
+
+/* ---- What is not measured again ---- */
+
+static void test_second_call_measures_nothing(void **state) {
+  fixture *f = *state;
+  fake_backend fake = fake_create(two_good, 2);
+  add_task(f, "conv1", conv(3));
+  add_task(f, "conv2", conv(3)); /* the same operation */
+  add_task(f, "conv3", conv(4));
+  ok(profile(f, &fake));
+  assert_int_equal(f->report.operations, 2);
+  assert_int_equal(f->report.operations_cached, 0);
+  double before = measured(f, 0, "fast")->cold_us;
+  int runs = fake.runs, samples = fake.samples;
+  for (int reopened = 0; reopened < 2; reopened++) {
+    f->options.frozen = true;
+    ok(profile(f, &fake));
+    assert_int_equal(f->report.operations, 2);
+    assert_int_equal(f->report.operations_cached, 2);
+    assert_int_equal(f->report.candidates, 0);
+    assert_int_equal(fake.runs, runs);
+    assert_int_equal(fake.samples, samples);
+    assert_true(measured(f, 0, "fast")->cold_us == before);
+    open_profile(f);
+  }
+}
+
+static void test_refresh(void **state) {
+  static const fake_candidate slower[] = {{"fast", FAKE_RIGHT, 30, 0, 0},
+                                          {"slow", FAKE_RIGHT, 20, 0, 0}};
+  fixture *f = *state;
+  fake_backend fake = fake_create(two_good, 2);
+  add_task(f, "conv1", conv(3));
+  ok(profile(f, &fake));
+  fake.candidates = slower;
+  f->options.refresh = true;
+  ok(profile(f, &fake));
+  assert_string_equal(known(f, 0)->records[0].candidate.id, "slow");
+  assert_true(measured(f, 0, "fast")->cold_us > 29);
+}
+
+static void test_frozen_miss(void **state) {
+  fixture *f = *state;
+  char *signature = NULL;
+  fake_backend fake = fake_create(two_good, 2);
+  add_task(f, "conv1", conv(3));
+  f->options.frozen = true;
+  cs_status st = profile(f, &fake);
+  assert_int_equal(cs_status_code(st), CS_CODE_NOT_FOUND);
+  ok(cs_op_signature(&f->tasks[0].desc, &signature));
+  assert_non_null(strstr(cs_status_message(st), "conv1"));
+  assert_non_null(strstr(cs_status_message(st), signature));
+  assert_int_equal(fake.runs, 0);
+  free(signature);
+  cs_status_free(st);
+}
+
+static void test_workspace_limits(void **state) {
+  static const fake_candidate planted[] = {{"small", FAKE_RIGHT, 20, 0, 0},
+                                           {"large", FAKE_RIGHT, 10, 512 * KIB, 0}};
+  fixture *f = *state;
+  fake_backend fake = fake_create(planted, 2);
+  add_task(f, "conv1", conv(3));
+  f->options.workspace_limit = 64 * KIB;
+  ok(profile(f, &fake));
+  assert_int_equal(known(f, 0)->n_records, 1);
+  f->options.workspace_limit = 1024 * KIB;
+  ok(profile(f, &fake));
+  assert_int_equal(f->report.operations_cached, 0);
+  assert_string_equal(known(f, 0)->records[0].candidate.id, "large");
+  f->options.workspace_limit = 64 * KIB;
+  ok(profile(f, &fake));
+  assert_int_equal(f->report.operations_cached, 1);
+  assert_false(cs_record_admissible(&known(f, 0)->records[0], 64 * KIB, false, 0));
+}
+
+static void test_thread_counts(void **state) {
+  static const fake_candidate planted[] = {{"t1", FAKE_RIGHT, 20, 0, 1},
+                                           {"t2", FAKE_RIGHT, 10, 0, 2}};
+  fixture *f = *state;
+  fake_backend fake = fake_create(planted, 2);
+  add_task(f, "conv1", conv(3));
+  f->options.threads = 1;
+  ok(profile(f, &fake));
+  assert_int_equal(known(f, 0)->n_records, 1);
+  f->options.threads = 2;
+  ok(profile(f, &fake));
+  assert_int_equal(f->report.operations_cached, 0);
+  assert_int_equal(known(f, 0)->n_records, 2);
+  f->options.threads = 1;
+  ok(profile(f, &fake));
+  assert_int_equal(f->report.operations_cached, 1);
+}
+
+/* ---- Interruptions ---- */
+
+static void test_cancel_keeps_what_is_done(void **state) {
+  fixture *f = *state;
+  fake_backend fake = fake_create(two_good, 2);
+  add_task(f, "conv1", conv(3));
+  add_task(f, "conv2", conv(4));
+  int cancelled = 0, first_kept = 0;
+  for (int after = 0; after < 200; after += 7) {
+    f->calls_before_cancel = after;
+    cs_status st = profile(f, &fake);
+    if (st == CS_OK) break;
+    assert_int_equal(cs_status_code(st), CS_CODE_CANCELLED);
+    cs_status_free(st);
+    cancelled++;
+    open_profile(f);
+    first_kept += known(f, 0) && known(f, 0)->complete && !(known(f, 1) && known(f, 1)->complete);
+  }
+  assert_true(cancelled > 2);
+  assert_true(first_kept > 0);
+  assert_true(known(f, 0)->complete && known(f, 1)->complete);
+}
+
+/* What breaks the device ends the call, is noted, and is not tried in the next run. */
+static void test_broken_device(void **state) {
+  static const fake_candidate planted[] = {{"good", FAKE_RIGHT, 10, 0, 0},
+                                           {"breaks", FAKE_BREAKS_DEVICE, 1, 0, 0},
+                                           {"later", FAKE_RIGHT, 5, 0, 0}};
+  fixture *f = *state;
+  add_task(f, "conv1", conv(3));
+  fake_backend fake = fake_create(planted, 3);
+  /* The anchor takes the first candidate that works, so that only conv1 meets the bad one. */
+  cs_status st = profile(f, &fake);
+  assert_int_equal(cs_status_code(st), CS_CODE_DEVICE);
+  assert_non_null(strstr(cs_status_message(st), "conv1"));
+  assert_non_null(strstr(cs_status_message(st), "breaks"));
+  cs_status_free(st);
+  open_profile(f);
+  assert_rejected(f, 0, "breaks", "illegal address");
+  assert_false(known(f, 0)->complete);
+  assert_null(measured(f, 0, "later")); /* no fault of its own */
+  fake = fake_create(planted, 3);
+  ok(profile(f, &fake));
+  assert_string_equal(known(f, 0)->records[0].candidate.id, "later");
+  assert_rejected(f, 0, "breaks", "illegal address");
+}
+
+/* ---- Peaks ---- */
+
+static void test_peaks(void **state) {
+  static const fake_candidate planted[] = {{"only", FAKE_RIGHT, 10, 0, 0}};
+  fixture *f = *state;
+  fake_backend fake = fake_create(planted, 1);
+  double flops = 0, bandwidth = 0, again = 0;
+  fake.hollow = true;
+  fake.base.vtable = &fake_hollow_vtable;
+  ok(cs_profile_peaks(f->profile, &fake.base, CS_PRECISION_F32, &f->options, &flops, &bandwidth));
+  /* 1.07 GFLOP (the larger) in a millisecond, and 64 MiB read and written in ten microseconds. */
+  assert_true(flops > 0.9e12 && flops < 1.1e12);
+  assert_true(bandwidth > 0.9 * 128 * KIB * KIB / 11e-6 && bandwidth < 128.0 * KIB * KIB / 10e-6);
+  int samples = fake.samples;
+  f->options.frozen = true;
+  ok(cs_profile_peaks(f->profile, &fake.base, CS_PRECISION_F32, &f->options, &again, &bandwidth));
+  assert_true(again == flops);
+  assert_int_equal(fake.samples, samples);
+  cs_status st =
+      cs_profile_peaks(f->profile, &fake.base, CS_PRECISION_F16, &f->options, &again, &bandwidth);
+  assert_int_equal(cs_status_code(st), CS_CODE_NOT_FOUND);
+  cs_status_free(st);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      TEST(test_admission),
+      TEST(test_gaps_of_views),
+      TEST(test_large_batches),
+      TEST(test_halving),
+      TEST(test_drift_is_noticed),
+      TEST(test_second_call_measures_nothing),
+      TEST(test_refresh),
+      TEST(test_frozen_miss),
+      TEST(test_workspace_limits),
+      TEST(test_thread_counts),
+      TEST(test_cancel_keeps_what_is_done),
+      TEST(test_broken_device),
+      TEST(test_peaks),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
