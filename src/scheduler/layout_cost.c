@@ -1,3 +1,4 @@
+/* Costs of nodes and copies; which copies there are follows cs_program_lower. */
 #include "scheduler/layout_cost.h"
 
 #include <stdlib.h>
@@ -27,10 +28,12 @@ void cs_layout_costs_free(cs_layout_costs *costs) {
   free(costs->node_us);
   free(costs->copy_us);
   free(costs->copied);
+  free(costs->slots);
 }
 
 void cs_layout_costs_begin(cs_layout_costs *costs) {
   costs->evaluation++;
+  costs->n_slots = 0;
 }
 
 /* Asks for an operation's cost, once per signature. */
@@ -78,22 +81,68 @@ static cs_status copy_cost(cs_layout_costs *costs, int value, cs_layout from, cs
 static cs_status shared_copy(cs_layout_costs *costs, int value, cs_layout from, cs_layout to,
                              double *us) {
   *us = 0;
-  if (from == to || costs->copied[value][to] == costs->evaluation) return CS_OK;
+  if (costs->copied[value][to] == costs->evaluation) return CS_OK;
   CS_RETURN_IF_ERROR(copy_cost(costs, value, from, to, us));
   if (*us >= 0) costs->copied[value][to] = costs->evaluation;
   return CS_OK;
 }
 
-static bool lies_in_place(const cs_graph *graph, int value, int concat, const cs_layout *layouts) {
-  const cs_value *part = &graph->values[value], *whole = &graph->values[concat];
-  return part->root != value && part->root == whole->root && layouts[value] == layouts[concat];
+/* ---- Where cs_program_lower needs no copy ---- */
+
+/* Not one of those that views and copies replace. */
+static bool is_operation(cs_op op) {
+  return op != CS_OP_CONCAT && op != CS_OP_FLATTEN && op != CS_OP_IDENTITY && op != CS_OP_DROPOUT;
 }
 
-/* Row-major already: in NCHW, or with one pixel and no padded lanes. */
-static bool flattens_in_place(const cs_shape *shape, cs_layout layout) {
-  if (shape->rank != 4 || layout == CS_LAYOUT_NCHW) return true;
-  return shape->dims[2] == 1 && shape->dims[3] == 1 &&
-         shape->dims[1] % cs_layout_granule(layout) == 0;
+static bool has_one_pixel(const cs_shape *shape) {
+  return shape->dims[2] == 1 && shape->dims[3] == 1;
+}
+
+/* Readable in a layout as it is. */
+static bool reads_in_place(const cs_shape *shape, cs_layout from, cs_layout to) {
+  if (shape->rank != 4 || from == to) return true;
+  return has_one_pixel(shape) && cs_layout_granule(from) == 1 && cs_layout_granule(to) == 1;
+}
+
+static bool lies_in_host(const cs_graph *graph, int index, const cs_layout *layouts) {
+  const cs_value *value = &graph->values[index];
+  if (value->host < 0 || layouts[index] != layouts[value->host]) return false;
+  int64_t granule = cs_layout_granule(layouts[index]);
+  int64_t end = value->host_offset + value->shape.dims[1];
+  return value->host_offset % granule == 0 &&
+         (end % granule == 0 || end == graph->values[value->host].shape.dims[1]);
+}
+
+static cs_place locate(const cs_graph *graph, int value, const cs_layout *layouts) {
+  cs_place place = {value, 0};
+  while (lies_in_host(graph, place.root, layouts)) {
+    place.offset += graph->values[place.root].host_offset;
+    place.root = graph->values[place.root].host;
+  }
+  return place;
+}
+
+/* Row-major already: dense, and in NCHW or with one pixel and no padded lanes. */
+static bool is_row_major(const cs_graph *graph, int value, const cs_layout *layouts) {
+  const cs_shape *shape = &graph->values[value].shape;
+  if (shape->rank != 4) return true;
+  if (lies_in_host(graph, value, layouts)) return false;
+  return layouts[value] == CS_LAYOUT_NCHW ||
+         (has_one_pixel(shape) && shape->dims[1] % cs_layout_granule(layouts[value]) == 0);
+}
+
+/* Must its bytes be written, as an output or inside a concat? */
+static bool needs_own_bytes(const cs_graph *graph, int value, const cs_layout *layouts) {
+  return cs_graph_is_output(graph, value) || lies_in_host(graph, value, layouts);
+}
+
+/* The value is written straight into the flattened graph output. */
+static bool writes_output(const cs_graph *graph, int value, const cs_layout *layouts) {
+  int producer = graph->values[value].producer;
+  if (producer < 0 || cs_graph_is_output(graph, value)) return false;
+  cs_op op = graph->nodes[producer].op;
+  return op != CS_OP_FLATTEN && op != CS_OP_IDENTITY && op != CS_OP_DROPOUT &&
+         is_row_major(graph, value, layouts);
 }
 
 /* Sums into *us; false when `add` says that something cannot run. */
@@ -102,36 +151,70 @@ static bool add_cost(double *us, double add) {
   return add >= 0;
 }
 
+static cs_status flatten_cost(cs_layout_costs *costs, const cs_node *node, int value,
+                              const cs_layout *layouts, double *us) {
+  const cs_graph *graph = costs->graph;
+  if (needs_own_bytes(graph, node->output, layouts)) {
+    if (writes_output(graph, value, layouts)) return CS_OK;
+    return copy_cost(costs, value, layouts[value], CS_LAYOUT_NCHW, us);
+  }
+  if (is_row_major(graph, value, layouts)) return CS_OK;
+  return shared_copy(costs, value, layouts[value], CS_LAYOUT_NCHW, us);
+}
+
+/* A slot of a concat that some input is copied into; paid once even if two concats share it. */
+static cs_status slot_cost(cs_layout_costs *costs, int value, cs_place slot, cs_layout from,
+                           cs_layout to, double *us) {
+  for (size_t i = 0; i < costs->n_slots; i++)
+    if (costs->slots[i].root == slot.root && costs->slots[i].offset == slot.offset) return CS_OK;
+  CS_RETURN_IF_ERROR(
+      cs_grow(&costs->slots, &costs->slot_capacity, costs->n_slots + 1, sizeof *costs->slots));
+  costs->slots[costs->n_slots++] = slot;
+  return copy_cost(costs, value, from, to, us);
+}
+
+static cs_status concat_cost(cs_layout_costs *costs, const cs_node *node, const cs_layout *layouts,
+                             double *us) {
+  const cs_graph *graph = costs->graph;
+  cs_place slot = locate(graph, node->output, layouts);
+  *us = 0;
+  for (int i = 0; i < node->n_inputs; i++) {
+    int value = node->inputs[i];
+    cs_place at = locate(graph, value, layouts);
+    double part = 0;
+    if (at.root != slot.root || at.offset != slot.offset)
+      CS_RETURN_IF_ERROR(
+          slot_cost(costs, value, slot, layouts[value], layouts[node->output], &part));
+    if (!add_cost(us, part)) return CS_OK;
+    slot.offset += graph->values[value].shape.dims[node->attrs.axis.axis];
+  }
+  return CS_OK;
+}
+
+/* What it takes to give a node one of its inputs. */
 static cs_status input_cost(cs_layout_costs *costs, const cs_node *node, int value,
                             const cs_layout *layouts, double *us) {
-  const cs_graph *graph = costs->graph;
   cs_layout from = layouts[value], to = layouts[node->output];
+  bool identity = node->op == CS_OP_IDENTITY || node->op == CS_OP_DROPOUT;
   *us = 0;
-  switch (node->op) {
-    case CS_OP_CONCAT:
-      if (lies_in_place(graph, value, node->output, layouts)) return CS_OK;
-      return copy_cost(costs, value, from, to, us);
-    case CS_OP_FLATTEN:
-      if (flattens_in_place(&graph->values[value].shape, from)) return CS_OK;
-      return shared_copy(costs, value, from, CS_LAYOUT_NCHW, us);
-    default:
-      if (graph->values[value].shape.rank != 4) return CS_OK;
-      return shared_copy(costs, value, from, to, us);
-  }
+  if (node->op == CS_OP_FLATTEN) return flatten_cost(costs, node, value, layouts, us);
+  if (identity && needs_own_bytes(costs->graph, node->output, layouts))
+    return copy_cost(costs, value, from, to, us);
+  if (reads_in_place(&costs->graph->values[value].shape, from, to)) return CS_OK;
+  return shared_copy(costs, value, from, to, us);
 }
 
 cs_status cs_layout_node_cost(cs_layout_costs *costs, int node, const cs_layout *layouts,
                               double *us) {
   const cs_node *n = &costs->graph->nodes[node];
   double part = 0;
+  if (n->op == CS_OP_CONCAT) return concat_cost(costs, n, layouts, us);
   *us = 0;
   for (int i = 0; i < n->n_inputs; i++) {
     CS_RETURN_IF_ERROR(input_cost(costs, n, n->inputs[i], layouts, &part));
     if (!add_cost(us, part)) return CS_OK;
   }
-  if (n->op == CS_OP_CONCAT || n->op == CS_OP_FLATTEN || n->op == CS_OP_IDENTITY ||
-      n->op == CS_OP_DROPOUT)
-    return CS_OK;
+  if (!is_operation(n->op)) return CS_OK;
   CS_RETURN_IF_ERROR(node_cost(costs, node, layouts[n->output], &part));
   add_cost(us, part);
   return CS_OK;
@@ -141,9 +224,7 @@ cs_status cs_layout_find_culprit(cs_layout_costs *costs, const int *block_of, in
                                  const cs_layout *available, int n_available, int *node) {
   for (int i = 0; i < costs->graph->n_nodes; i++) {
     const cs_node *n = &costs->graph->nodes[i];
-    if (block_of[i] != block || n->op == CS_OP_CONCAT || n->op == CS_OP_FLATTEN ||
-        n->op == CS_OP_IDENTITY || n->op == CS_OP_DROPOUT)
-      continue;
+    if (block_of[i] != block || !is_operation(n->op)) continue;
     bool runs = false;
     for (int l = 0; l < n_available && !runs; l++) {
       double us;

@@ -4,6 +4,12 @@
 
 #include "scheduler/internal.h"
 
+/* Channel `offset` of the value that a value or a concat's slot lies in. */
+typedef struct cs_place {
+  int root;
+  int64_t offset;
+} cs_place;
+
 typedef struct cs_layout_costs {
   const cs_graph *graph;
   cs_precision precision;
@@ -14,6 +20,8 @@ typedef struct cs_layout_costs {
   double (*copy_us)[CS_LAYOUT_COUNT][CS_LAYOUT_COUNT]; /* per value, from, to */
   int (*copied)[CS_LAYOUT_COUNT]; /* per value and layout: the evaluation that paid the copy */
   int evaluation;
+  cs_place *slots; /* filled by copies in this evaluation */
+  size_t n_slots, slot_capacity;
 } cs_layout_costs;
 
 cs_status cs_layout_costs_init(cs_layout_costs *costs, const cs_graph *graph,

@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "scheduler/internal.h"
+#include "scheduler/task_labels.h"
 
 /* Adds a member; a NULL value is text that is not UTF-8, a number that is not finite, or no memory.
  */
@@ -68,21 +69,34 @@ static cs_status write_candidate(json_t *task, const cs_candidate *candidate) {
   return put(object, "threads", json_integer(candidate->threads));
 }
 
-static cs_status write_task(json_t *tasks, const cs_plan *plan, const cs_program *program, int p) {
+static cs_status write_task(json_t *tasks, const cs_plan *plan, const char *const *labels, int p) {
   const cs_plan_task *placed = &plan->tasks[p];
   json_t *task = json_object(), *waits;
   CS_RETURN_IF_ERROR(append(tasks, "tasks", task));
-  CS_RETURN_IF_ERROR(put(task, "name", json_string(program->tasks[placed->task].name)));
+  CS_RETURN_IF_ERROR(put(task, "name", json_string(labels[placed->task])));
   CS_RETURN_IF_ERROR(put(task, "stream", json_integer(placed->stream)));
   CS_RETURN_IF_ERROR(put_new(task, "waits", json_array(), &waits));
-  for (int w = 0; w < placed->n_waits; w++) {
-    int awaited = plan->tasks[placed->waits[w]].task;
-    CS_RETURN_IF_ERROR(append(waits, "waits", json_string(program->tasks[awaited].name)));
-  }
+  for (int w = 0; w < placed->n_waits; w++)
+    CS_RETURN_IF_ERROR(
+        append(waits, "waits", json_string(labels[plan->tasks[placed->waits[w]].task])));
   CS_RETURN_IF_ERROR(put(task, "workspace_offset", json_integer(placed->workspace_offset)));
   CS_RETURN_IF_ERROR(put(task, "start_us", json_real(placed->start_us)));
   CS_RETURN_IF_ERROR(put(task, "end_us", json_real(placed->end_us)));
   return write_candidate(task, &placed->candidate);
+}
+
+static cs_status write_tasks(json_t *root, const cs_plan *plan, const cs_program *program) {
+  cs_status st = CS_OK;
+  json_t *index = NULL, *tasks;
+  const char **labels = NULL;
+  CS_TRY(st, cs_task_labels_index(program, &index), done);
+  CS_TRY(st, cs_task_labels_list(program, index, &labels), done);
+  CS_TRY(st, put_new(root, "tasks", json_array(), &tasks), done);
+  for (int p = 0; p < plan->n_tasks; p++) CS_TRY(st, write_task(tasks, plan, labels, p), done);
+done:
+  free(labels);
+  json_decref(index);
+  return st;
 }
 
 static cs_status write_buffers(json_t *root, const cs_plan *plan, const cs_program *program) {
@@ -101,12 +115,11 @@ static cs_status write_buffers(json_t *root, const cs_plan *plan, const cs_progr
 cs_status cs_plan_to_json(const cs_plan *plan, const cs_program *program, char **out) {
   *out = NULL;
   cs_status st = CS_OK;
-  json_t *root = json_object(), *tasks;
+  json_t *root = json_object();
   if (!root) return cs_no_memory("a plan as JSON", 0);
   CS_TRY(st, write_head(root, plan), done);
   CS_TRY(st, write_layouts(root, plan, program->graph), done);
-  CS_TRY(st, put_new(root, "tasks", json_array(), &tasks), done);
-  for (int p = 0; p < plan->n_tasks; p++) CS_TRY(st, write_task(tasks, plan, program, p), done);
+  CS_TRY(st, write_tasks(root, plan, program), done);
   CS_TRY(st, write_buffers(root, plan, program), done);
   CS_TRY(st, cs_json_take_text(json_incref(root), out), done);
 done:

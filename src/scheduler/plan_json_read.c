@@ -7,6 +7,7 @@
 
 #include "scheduler/internal.h"
 #include "scheduler/member.h"
+#include "scheduler/task_labels.h"
 
 static const char *const root_keys[] = {
     "schema",  "policy",       "graph_hash",     "device",      "precision", "batch", "seed",
@@ -93,20 +94,6 @@ static cs_status read_candidate(json_t *object, const char *path, cs_candidate *
   return CS_OK;
 }
 
-/* Indices of the program's tasks by name, as a JSON object. Two tasks of one name are an error. */
-static cs_status index_tasks(const cs_program *program, json_t **out) {
-  *out = json_object();
-  if (!*out) return cs_no_memory("the names of tasks", 0);
-  for (int t = 0; t < program->n_tasks; t++) {
-    const char *name = program->tasks[t].name;
-    if (json_object_get(*out, name))
-      return cs_error(CS_CODE_INTERNAL, "two tasks of the program are named \"%s\"", name);
-    if (json_object_set_new(*out, name, json_integer(t)) != 0)
-      return cs_no_memory("the names of tasks", 0);
-  }
-  return CS_OK;
-}
-
 static cs_status read_waits(const json_t *waits, const char *path, const json_t *names,
                             const int *position_of, cs_plan_task *placed) {
   if (!json_is_array(waits)) return cs_member_wrong(path, "waits", waits, "an array");
@@ -178,7 +165,7 @@ static cs_status read_tasks(json_t *root, const cs_program *program, cs_plan *pl
   }
   plan->n_tasks = program->n_tasks;
   for (i = 0; i < n; i++) position_of[i] = -1;
-  CS_TRY(st, index_tasks(program, &names), done);
+  CS_TRY(st, cs_task_labels_index(program, &names), done);
   json_array_foreach(tasks, i, value) {
     char path[40];
     snprintf(path, sizeof path, "$.tasks[%zu]", i);
