@@ -142,7 +142,7 @@ static cs_status read_input(cs_loader *load, int index, const json_t *json) {
     CS_RETURN_IF_ERROR(
         read_extent(load, index, axis, json_array_get(shape, (size_t)axis), &value->shape));
   }
-  CS_RETURN_IF_ERROR(cs_annotate(cs_shape_fits(&value->shape), "%s: %s", load->source, path.text));
+  CS_RETURN_IF_ERROR(cs_annotate(cs_shape_fits(&value->shape), "%s: %s: ", load->source, path.text));
   value->producer = -1;
   load->graph->inputs[index] = index;
   return cs_strdup_to(json_string_value(json_object_get(json, "name")), &value->name);

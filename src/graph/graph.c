@@ -128,13 +128,13 @@ cs_status cs_graph_bind(const cs_graph *graph, int64_t n, cs_graph **out) {
     cs_value *value = &bound->values[bound->inputs[i]];
     if (value->shape.dims[0] == CS_DIM_N) value->shape.dims[0] = n;
     CS_TRY(st,
-           cs_annotate(cs_shape_fits(&value->shape), "%s: input \"%s\" at batch %lld",
+           cs_annotate(cs_shape_fits(&value->shape), "%s: input \"%s\" at batch %lld: ",
                        graph->source, value->name, (long long)n),
            done);
   }
   for (int i = 0; i < bound->n_nodes; i++) {
     cs_place place = {bound->source, -1, bound->nodes[i].name};
-    CS_TRY(st, cs_annotate(cs_graph_infer_node(bound, i, &place), "batch %lld", (long long)n),
+    CS_TRY(st, cs_annotate(cs_graph_infer_node(bound, i, &place), "batch %lld: ", (long long)n),
            done);
   }
   *out = bound;

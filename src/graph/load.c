@@ -16,7 +16,7 @@ cs_status cs_graph_parse(const char *json, size_t length, const char *name, cs_g
   json_t *root = json_loadb(json, length, JSON_REJECT_DUPLICATES, &error);
   if (!root) {
     if (json_error_code(&error) == json_error_out_of_memory) {
-      return cs_annotate(cs_no_memory("a JSON document", length), "%s", name);
+      return cs_annotate(cs_no_memory("a JSON document", length), "%s: ", name);
     }
     return cs_error(CS_CODE_BAD_INPUT, "%s: line %d, column %d: %s, wanted a JSON object", name,
                     error.line, error.column, error.text);
