@@ -141,7 +141,7 @@ void cs_profile_sort(cs_profile_entry *entry) {
 
 /* ---- Opening ---- */
 
-static cs_status default_directory(char **out) {
+cs_status cs_default_cache_directory(char **out) {
   cs_strbuf path = {0};
   const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
   if (cache && cache[0] == '/') {
@@ -161,7 +161,7 @@ static cs_status make_path(const char *directory, const char *identity, char **o
   if (directory) {
     CS_TRY(st, cs_strdup_to(directory, &chosen), done);
   } else {
-    CS_TRY(st, default_directory(&chosen), done);
+    CS_TRY(st, cs_default_cache_directory(&chosen), done);
   }
   CS_TRY(st, cs_make_directories(chosen), done);
   cs_strbuf_printf(&path, "%s/profile-%016llx.jsonl", chosen,
