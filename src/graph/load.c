@@ -15,7 +15,8 @@ cs_status cs_graph_parse(const char *json, size_t length, const char *name, cs_g
   }
   json_t *root = json_loadb(json, length, JSON_REJECT_DUPLICATES, &error);
   if (!root) {
-    if (json_error_code(&error) == json_error_out_of_memory) {
+    /* Jansson leaves the text empty when an allocation fails outside a token. */
+    if (json_error_code(&error) == json_error_out_of_memory || !error.text[0]) {
       return cs_annotate(cs_no_memory("a JSON document", length), "%s: ", name);
     }
     return cs_error(CS_CODE_BAD_INPUT, "%s: line %d, column %d: %s, wanted a JSON object", name,
