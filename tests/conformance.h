@@ -28,6 +28,8 @@ typedef struct conformance_options {
 
 typedef struct conformance_report {
   int cases, candidates, unsupported, failures;
+  double closest; /* largest error as a fraction of its limit, over all that passed or not */
+  char closest_name[256];
 } conformance_report;
 
 #define CF_GUARD 512
@@ -47,6 +49,7 @@ typedef struct cf_run {
   double *value, *magnitude;
   float *out;
   int64_t elements;
+  double closest; /* of the candidate that ran last */
 } cf_run;
 
 static inline int64_t cf_elements(const cs_shape *shape) {
@@ -159,6 +162,7 @@ static inline cs_status cf_judge(cf_run *run, const cs_candidate *candidate, cf_
     double rel_l2, max_scaled;
     cs_tolerance(d, candidate->notes, &rel_l2, &max_scaled);
     cs_error_measure e = cs_measure_error(run->out, run->value, run->magnitude, run->elements);
+    run->closest = fmax(e.rel_l2 / rel_l2, e.max_scaled / max_scaled);
     if (!e.finite || e.rel_l2 > rel_l2 || e.max_scaled > max_scaled)
       snprintf(verdict, size, "%s: rel_l2 %.3g (limit %.3g), max_scaled %.3g (limit %.3g)",
                e.finite ? "wrong" : "not finite", e.rel_l2, rel_l2, e.max_scaled, max_scaled);
@@ -292,12 +296,19 @@ static inline void cf_case(cs_backend *backend, const conformance_options *optio
     char verdict[256] = "";
     cs_status ran = cf_candidate(&run, &list.items[i], verdict, sizeof verdict);
     if (ran != CS_OK) snprintf(verdict, sizeof verdict, "%s", cs_status_message(ran));
-    cs_status_free(ran);
     report->candidates++;
+    if (ran == CS_OK && run.closest > report->closest) {
+      report->closest = run.closest;
+      snprintf(report->closest_name, sizeof report->closest_name, "%s %s", c->name,
+               list.items[i].id);
+    }
+    cs_status_free(ran);
     if (list.items[i].workspace_bytes > options->enumerate.workspace_limit)
       cf_complain(report, c->name, list.items[i].id, "workspace past the limit");
     if (verdict[0]) cf_complain(report, c->name, list.items[i].id, verdict);
-    if (options->verbose) fprintf(stderr, "%s %s %s\n", c->name, list.items[i].id, verdict);
+    if (options->verbose)
+      fprintf(stderr, "%s %s %.3f of the limit %s\n", c->name, list.items[i].id, run.closest,
+              verdict);
   }
   if (st != CS_OK) cf_complain(report, c->name, "-", cs_status_message(st));
   cs_status_free(st);
@@ -321,9 +332,11 @@ static inline conformance_report cs_conformance_run(cs_backend *backend,
     if (!options->only || fnmatch(options->only, table.cases[i].name, 0) == 0)
       cf_case(backend, options, &table.cases[i], &report);
   free(table.cases);
-  fprintf(stderr, "%s: %d cases, %d candidates, %d cases unsupported, %d failures\n",
+  fprintf(stderr,
+          "%s: %d cases, %d candidates, %d cases unsupported, %d failures; closest to its limit: "
+          "%.3f, %s\n",
           backend->vtable->name, report.cases, report.candidates, report.unsupported,
-          report.failures);
+          report.failures, report.closest, report.closest_name);
   return report;
 }
 
