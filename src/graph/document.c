@@ -71,6 +71,7 @@ cs_status cs_load_name(cs_loader *load, const char *path, const json_t *json, in
 
 static cs_status cs_load_array(const cs_loader *load, const json_t *root, const char *key, int *n) {
   const json_t *array = json_object_get(root, key);
+  *n = 0;
   size_t size = json_is_array(array) ? json_array_size(array) : 0;
   if (size == 0 || size > INT_MAX / 2) {
     return cs_load_error(load, key, array, "an array of at least one entry");
@@ -142,7 +143,8 @@ static cs_status read_input(cs_loader *load, int index, const json_t *json) {
     CS_RETURN_IF_ERROR(
         read_extent(load, index, axis, json_array_get(shape, (size_t)axis), &value->shape));
   }
-  CS_RETURN_IF_ERROR(cs_annotate(cs_shape_fits(&value->shape), "%s: %s: ", load->source, path.text));
+  CS_RETURN_IF_ERROR(
+      cs_annotate(cs_shape_fits(&value->shape), "%s: %s: ", load->source, path.text));
   value->producer = -1;
   load->graph->inputs[index] = index;
   return cs_strdup_to(json_string_value(json_object_get(json, "name")), &value->name);

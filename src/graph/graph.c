@@ -52,6 +52,29 @@ static cs_status clone_node(const cs_node *from, cs_node *to) {
   return copy_text(from->bn_after.node, &to->bn_after.node);
 }
 
+static cs_status clone_values(const cs_graph *graph, cs_graph *copy) {
+  size_t n = (size_t)graph->n_values;
+  copy->values = cs_calloc(n, sizeof *copy->values);
+  if (!copy->values) return cs_no_memory("values", n * sizeof *copy->values);
+  for (; copy->n_values < graph->n_values; copy->n_values++) {
+    cs_value *value = &copy->values[copy->n_values];
+    *value = graph->values[copy->n_values];
+    CS_RETURN_IF_ERROR(copy_text(graph->values[copy->n_values].name, &value->name));
+  }
+  return CS_OK;
+}
+
+static cs_status clone_nodes(const cs_graph *graph, cs_graph *copy) {
+  size_t n = (size_t)graph->n_nodes;
+  copy->nodes = cs_calloc(n, sizeof *copy->nodes);
+  if (!copy->nodes) return cs_no_memory("nodes", n * sizeof *copy->nodes);
+  for (int i = 0; i < graph->n_nodes; i++) {
+    copy->n_nodes = i + 1; /* what destroy releases, also of a node copied in part */
+    CS_RETURN_IF_ERROR(clone_node(&graph->nodes[i], &copy->nodes[i]));
+  }
+  return CS_OK;
+}
+
 cs_status cs_graph_clone(const cs_graph *graph, cs_graph **out) {
   cs_status st = CS_OK;
   *out = NULL;
@@ -65,28 +88,8 @@ cs_status cs_graph_clone(const cs_graph *graph, cs_graph **out) {
   copy->n_inputs = graph->n_inputs;
   CS_TRY(st, copy_ints(graph->outputs, graph->n_outputs, &copy->outputs), done);
   copy->n_outputs = graph->n_outputs;
-  copy->values = cs_calloc((size_t)graph->n_values, sizeof *copy->values);
-  copy->nodes = cs_calloc((size_t)graph->n_nodes, sizeof *copy->nodes);
-  if (!copy->values || !copy->nodes) {
-    st = cs_no_memory("values and nodes", (size_t)graph->n_values * sizeof *copy->values +
-                                              (size_t)graph->n_nodes * sizeof *copy->nodes);
-    goto done;
-  }
-  copy->n_values = graph->n_values;
-  for (int i = 0; i < graph->n_values; i++) {
-    copy->values[i] = graph->values[i];
-    copy->values[i].name = NULL;
-  }
-  for (int i = 0; i < graph->n_values; i++) {
-    CS_TRY(st, copy_text(graph->values[i].name, &copy->values[i].name), done);
-  }
-  for (; copy->n_nodes < graph->n_nodes; copy->n_nodes++) {
-    st = clone_node(&graph->nodes[copy->n_nodes], &copy->nodes[copy->n_nodes]);
-    if (st != CS_OK) {
-      cs_node_clear(&copy->nodes[copy->n_nodes]);
-      goto done;
-    }
-  }
+  CS_TRY(st, clone_values(graph, copy), done);
+  CS_TRY(st, clone_nodes(graph, copy), done);
   *out = copy;
   copy = NULL;
 done:
@@ -123,7 +126,8 @@ cs_status cs_graph_bind(const cs_graph *graph, int64_t n, cs_graph **out) {
                     graph->source, (long long)n, (long long)graph->batch);
   }
   CS_TRY(st, cs_graph_clone(graph, &bound), done);
-  bound->batch = n;
+  /* A clone that succeeded is there; the analyzer takes cs_no_memory for CS_OK. */
+  bound->batch = n; /* NOLINT(clang-analyzer-core.NullDereference) */
   for (int i = 0; i < bound->n_inputs; i++) {
     cs_value *value = &bound->values[bound->inputs[i]];
     if (value->shape.dims[0] == CS_DIM_N) value->shape.dims[0] = n;

@@ -34,24 +34,24 @@ cs_op_desc cs_node_base_desc(const cs_node *node, cs_precision precision) {
   return desc;
 }
 
-cs_status cs_graph_node_desc(const cs_graph *graph, int index, cs_precision precision,
+cs_status cs_graph_node_desc(const cs_graph *graph, int node, cs_precision precision,
                              cs_layout layout, cs_op_desc *out) {
-  const cs_node *node = &graph->nodes[index];
-  if (node->op == CS_OP_CONCAT || node->op == CS_OP_FLATTEN || node->op == CS_OP_IDENTITY ||
-      node->op == CS_OP_DROPOUT) {
+  const cs_node *at = &graph->nodes[node];
+  if (at->op == CS_OP_CONCAT || at->op == CS_OP_FLATTEN || at->op == CS_OP_IDENTITY ||
+      at->op == CS_OP_DROPOUT) {
     return cs_error(CS_CODE_USAGE, "node \"%s\": found %s, wanted an operation of a backend",
-                    node->name, cs_op_name(node->op));
+                    at->name, cs_op_name(at->op));
   }
   if (graph->batch == CS_DIM_N) {
     return cs_error(CS_CODE_USAGE, "node \"%s\": found a symbolic batch, wanted a bound graph",
-                    node->name);
+                    at->name);
   }
   cs_dtype storage = cs_precision_storage(precision);
-  *out = cs_node_base_desc(node, precision);
-  out->n_inputs = node->n_inputs;
-  for (int k = 0; k < node->n_inputs; k++) {
-    out->inputs[k] = cs_tensor_dense(&graph->values[node->inputs[k]].shape, storage, layout);
+  *out = cs_node_base_desc(at, precision);
+  out->n_inputs = at->n_inputs;
+  for (int k = 0; k < at->n_inputs; k++) {
+    out->inputs[k] = cs_tensor_dense(&graph->values[at->inputs[k]].shape, storage, layout);
   }
-  out->output = cs_tensor_dense(&graph->values[node->output].shape, storage, layout);
+  out->output = cs_tensor_dense(&graph->values[at->output].shape, storage, layout);
   return CS_OK;
 }

@@ -58,6 +58,8 @@ static cs_status conv_infer(const cs_place *place, cs_op op, cs_attrs *attrs,
   *out = (cs_shape){.rank = 4, .dims = {inputs->dims[0], conv->out_channels}};
   for (int axis = 0; axis < 2; axis++) {
     int64_t in = inputs->dims[2 + axis];
+    int64_t padded = in + conv->pads[axis] + conv->pads[2 + axis];
+    int64_t window = (conv->kernel[axis] - 1) * conv->dilations[axis] + 1;
     out->dims[2 + axis] =
         cs_window_extent(in, conv->kernel[axis], conv->strides[axis], conv->dilations[axis],
                          conv->pads[axis], conv->pads[2 + axis], false);
@@ -65,8 +67,7 @@ static cs_status conv_infer(const cs_place *place, cs_op op, cs_attrs *attrs,
     return cs_place_error(
         place, "attrs.kernel_shape",
         "found a window of %lld (dilated) along %s, wanted one that fits into the padded %lld",
-        (long long)((conv->kernel[axis] - 1) * conv->dilations[axis] + 1), axis ? "W" : "H",
-        (long long)(in + conv->pads[axis] + conv->pads[2 + axis]));
+        (long long)window, axis ? "W" : "H", (long long)padded);
   }
   return CS_OK;
 }

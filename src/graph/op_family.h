@@ -16,7 +16,7 @@ typedef struct cs_place {
 } cs_place;
 /* BAD_INPUT "source: nodes[3].key (node "name"): text"; `key` may be NULL. */
 cs_status cs_place_error(const cs_place *place, const char *key, const char *format, ...)
-    CS_PRINTF(3, 4) CS_MUST_USE;
+    CS_PRINTF(3, 4) CS_NEVER_OK CS_MUST_USE;
 
 /* Short texts for messages. */
 #define CS_TEXT_SIZE 160

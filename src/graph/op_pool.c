@@ -36,6 +36,7 @@ static cs_status pool_infer(const cs_place *place, cs_op op, cs_attrs *attrs,
   *out = *inputs;
   for (int axis = 0; axis < 2; axis++) {
     int64_t in = inputs->dims[2 + axis];
+    int64_t padded = in + pool->pads[axis] + pool->pads[2 + axis];
     int64_t window = (pool->kernel[axis] - 1) * pool->dilations[axis] + 1;
     if (pool->pads[axis] >= window || pool->pads[2 + axis] >= window) {
       return cs_place_error(place, "attrs.pads",
@@ -50,8 +51,7 @@ static cs_status pool_infer(const cs_place *place, cs_op op, cs_attrs *attrs,
     return cs_place_error(
         place, "attrs.kernel_shape",
         "found a window of %lld (dilated) along %s, wanted one that fits into the padded %lld",
-        (long long)window, axis ? "W" : "H",
-        (long long)(in + pool->pads[axis] + pool->pads[2 + axis]));
+        (long long)window, axis ? "W" : "H", (long long)padded);
   }
   return CS_OK;
 }
