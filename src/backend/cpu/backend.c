@@ -30,12 +30,13 @@ static int cpu_layouts(const cs_backend *backend, cs_precision precision,
   return n;
 }
 
+/* More than the machine has is refused at once: the operating system would promise it, and kill. */
 static cs_status cpu_allocate(cs_backend *backend, int64_t bytes, void **out) {
-  (void)backend;
+  int64_t most = ((cpu_backend *)backend)->machine.memory_bytes;
   *out = NULL;
   if (bytes < 0)
     return cs_error(CS_CODE_INTERNAL, "found an allocation of %lld bytes", (long long)bytes);
-  if (bytes <= INT64_MAX - 256)
+  if (bytes <= (most > 0 ? most : INT64_MAX - 256))
     *out = aligned_alloc(256, (size_t)cs_round_up(cs_max_i64(bytes, 1), 256));
   if (*out) return CS_OK;
   return cs_error(CS_CODE_NO_MEMORY, "out of memory: wanted %lld bytes, %lld are free",
