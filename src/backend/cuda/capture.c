@@ -40,10 +40,15 @@ static cs_status note_nodes(node_map *map, cudaGraph_t graph, int launch) {
 static cs_status launch_issued(void *user, int launch, cudaStream_t stream) {
   enum cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
   cudaGraph_t graph = NULL;
+  const cudaGraphNode_t *dependencies = NULL;
+  const cudaGraphEdgeData *edges = NULL; /* not asking for these fails where a kernel has any */
+  size_t n = 0;
 #if CUDART_VERSION >= 13000
-  cudaError_t result = cudaStreamGetCaptureInfo(stream, &capturing, NULL, &graph, NULL, NULL, NULL);
+  cudaError_t result =
+      cudaStreamGetCaptureInfo(stream, &capturing, NULL, &graph, &dependencies, &edges, &n);
 #else
-  cudaError_t result = cudaStreamGetCaptureInfo_v2(stream, &capturing, NULL, &graph, NULL, NULL);
+  cudaError_t result =
+      cudaStreamGetCaptureInfo_v3(stream, &capturing, NULL, &graph, &dependencies, &edges, &n);
 #endif
   CS_RETURN_IF_ERROR(cs_cuda_status(result, "asking about a capture"));
   if (capturing != cudaStreamCaptureStatusActive) {

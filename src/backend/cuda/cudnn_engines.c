@@ -181,7 +181,7 @@ static cs_status add_picks(enumeration *e, cudnnBackendHeurMode_t mode, int want
   n = cs_descriptor_count(heuristics, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR);
   n = (int)cs_min_i64(n, MAX_PICKS);
   configs = cs_calloc((size_t)cs_max_i64(n, 1), sizeof(*configs));
-  if (!configs) CS_TRY(st, cs_no_memory("engine configurations", (size_t)n), done);
+  if (!configs) CS_FAIL(st, done, CS_CODE_NO_MEMORY, "out of memory for %d configurations", n);
   for (int i = 0; i < n; i++) {
     CS_TRY(st,
            cs_cudnn_status(

@@ -9,8 +9,6 @@
 #include "profiler/profile.h"
 
 cs_status cs_cuda_enter(const cs_cuda_backend *backend) {
-  int current = -1;
-  if (cudaGetDevice(&current) == cudaSuccess && current == backend->device) return CS_OK;
   return cs_cuda_status(cudaSetDevice(backend->device), "selecting CUDA device %d",
                         backend->device);
 }

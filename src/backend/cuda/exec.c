@@ -36,7 +36,7 @@ static cs_status prepare_graph(cs_exec *exec, const char *engine, const char *pa
     st = cs_cudnn_plan_from_id(&target, &exec->problem, &id, &exec->plan);
   }
   cs_cudnn_release(&exec->backend->pool, slot);
-  if (st == CS_OK) exec->workspace_bytes = exec->plan->workspace_bytes;
+  if (exec->plan) exec->workspace_bytes = exec->plan->workspace_bytes;
   return st;
 }
 
