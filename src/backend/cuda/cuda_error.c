@@ -2,45 +2,40 @@
 
 #include <stdio.h>
 
-static cs_status make_status(cs_code code, const char *format, va_list args, const char *library,
-                             int number, const char *text) {
-  char action[512];
-  vsnprintf(action, sizeof(action), format, args);
-  return cs_error(code, "%s failed: %s error %d (%s)", action, library, number, text);
-}
+#define ACTION_SIZE 512
+
+/* The caller's format and arguments as text in `action`. */
+#define FORMAT_ACTION(action, format)                 \
+  char action[ACTION_SIZE];                           \
+  do {                                                \
+    va_list args;                                     \
+    va_start(args, format);                           \
+    vsnprintf((action), ACTION_SIZE, (format), args); \
+    va_end(args);                                     \
+  } while (0)
 
 cs_status cs_cuda_status(cudaError_t result, const char *format, ...) {
   if (result == cudaSuccess) return CS_OK;
   (void)cudaGetLastError();
-  va_list args;
-  va_start(args, format);
-  cs_status st =
-      make_status(result == cudaErrorMemoryAllocation ? CS_CODE_NO_MEMORY : CS_CODE_DEVICE, format,
-                  args, "CUDA", (int)result, cudaGetErrorString(result));
-  va_end(args);
-  return st;
+  FORMAT_ACTION(action, format);
+  return cs_error(result == cudaErrorMemoryAllocation ? CS_CODE_NO_MEMORY : CS_CODE_DEVICE,
+                  "%s failed: CUDA error %d (%s)", action, (int)result, cudaGetErrorString(result));
 }
 
 cs_status cs_cudnn_status(cudnnStatus_t result, const char *format, ...) {
   if (result == CUDNN_STATUS_SUCCESS) return CS_OK;
   bool memory = result == CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED ||
                 result == CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED;
-  va_list args;
-  va_start(args, format);
-  cs_status st = make_status(memory ? CS_CODE_NO_MEMORY : CS_CODE_DEVICE, format, args, "cuDNN",
-                             (int)result, cudnnGetErrorString(result));
-  va_end(args);
-  return st;
+  FORMAT_ACTION(action, format);
+  return cs_error(memory ? CS_CODE_NO_MEMORY : CS_CODE_DEVICE, "%s failed: cuDNN error %d (%s)",
+                  action, (int)result, cudnnGetErrorString(result));
 }
 
 cs_status cs_driver_status(int result, const char *format, ...) {
   if (result == 0) return CS_OK;
-  va_list args;
-  va_start(args, format);
-  cs_status st = make_status(result == 2 ? CS_CODE_NO_MEMORY : CS_CODE_DEVICE, format, args,
-                             "CUDA driver", result, "see CUresult in cuda.h");
-  va_end(args);
-  return st;
+  FORMAT_ACTION(action, format);
+  return cs_error(result == 2 ? CS_CODE_NO_MEMORY : CS_CODE_DEVICE,
+                  "%s failed: CUDA driver error %d", action, result);
 }
 
 bool cs_cudnn_unsupported(cudnnStatus_t result) {
