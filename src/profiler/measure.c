@@ -151,12 +151,15 @@ done:;
 /* ---- All operations ---- */
 
 static void show_progress(const cs_measuring *m, const cs_operation *operation, int index, int n,
-                          int done, double start) {
+                          double start) {
+  char rate[96] = "";
   double seconds = cs_now_seconds() - start;
-  cs_log(m->logger, CS_LOG_PROGRESS,
-         "profiling %d/%d  %s (%s), %d candidates  %.1f operations/s, about %.0f s remaining",
-         index + 1, n, operation->name, cs_op_name(operation->desc->op), operation->n_trials,
-         seconds > 0 ? done / seconds : 0.0, done > 0 ? seconds / done * (n - done) : 0.0);
+  if (index > 0 && seconds > 0) {
+    snprintf(rate, sizeof rate, "  %.1f operations/s, about %.0f s remaining", index / seconds,
+             seconds / index * (n - index));
+  }
+  cs_log(m->logger, CS_LOG_PROGRESS, "profiling %d/%d  %s (%s), %d candidates%s", index + 1, n,
+         operation->name, cs_op_name(operation->desc->op), operation->n_trials, rate);
 }
 
 cs_status cs_measure_operations(cs_measuring *m, cs_operation *operations, int n) {
@@ -170,7 +173,7 @@ cs_status cs_measure_operations(cs_measuring *m, cs_operation *operations, int n
     cs_log(m->logger, CS_LOG_PROGRESS, "profiling %d/%d  preparing candidates", first + 1, n);
     CS_RETURN_IF_ERROR(cs_prepare_operations(m, &operations[first], count, 0));
     for (int i = first; i < first + count; i++) {
-      show_progress(m, &operations[i], i, n, i, start);
+      show_progress(m, &operations[i], i, n, start);
       CS_RETURN_IF_ERROR(cs_measure_operation(m, &operations[i]));
       cs_operation_clear(m->backend, &operations[i]);
     }

@@ -181,8 +181,9 @@ static cs_status round_one(timing *t) {
   return st;
 }
 
-/* Round 2: the rest, interleaved. */
+/* Round 2: the rest, interleaved; who of them reaches the finals. */
 static cs_status round_two(timing *t) {
+  if (t->n <= FINALISTS) return CS_OK;
   int samples = affordable(t, 0.35, 2, 5);
   for (int s = 0; s < samples; s++) {
     for (int i = 0; i < t->n; i++) {
@@ -228,16 +229,17 @@ static void keep_steady(timing *t, const double *anchors, int n, double low, dou
 
 /* Fresh samples of the finalists, swept in turn with the anchor. Sweeps in which the anchor strays
  * from its median by more than DRIFT are replaced, up to half as many again; on a device that is
- * never steady all are kept, and the variation recorded says so. */
+ * never steady all are kept, and the variation recorded says so. One that has no rival is timed,
+ * not compared: fewer samples do. */
 static cs_status finals(timing *t) {
-  int wanted = affordable(t, 0.5, 5, 15), most = wanted + wanted / 2, n = 0, steady = 0;
+  cs_anchor *anchor = t->n > 1 ? t->measuring->anchor : NULL;
+  int wanted = affordable(t, 0.5, 5, t->n > 1 ? 15 : 5), most = wanted + wanted / 2, n = 0,
+      steady = 0;
   double anchors[CS_MAX_SAMPLES], low = 0, high = INFINITY;
   for (; n < wanted || (steady < wanted && n < most); n++) {
     if (cs_measuring_cancelled(t->measuring)) return cancelled_error();
     anchors[n] = 1;
-    if (t->measuring->anchor) {
-      CS_RETURN_IF_ERROR(cs_anchor_sample(t->measuring->anchor, &anchors[n]));
-    }
+    if (anchor) CS_RETURN_IF_ERROR(cs_anchor_sample(anchor, &anchors[n]));
     for (int i = 0; i < t->n; i++) {
       double us = 0;
       CS_RETURN_IF_ERROR(sample_cold(t, t->trials[i], &us));

@@ -8,7 +8,7 @@
 #define WARM_UP_SECONDS 0.1
 #define MAX_SCRUB_BYTES ((int64_t)256 << 20)
 /* Time for samples: of a whole call, and the least and most of an operation. */
-#define CALL_BUDGET_US 30e6
+#define CALL_BUDGET_US 20e6
 #define LEAST_BUDGET_US 0.15e6
 #define MOST_BUDGET_US 1e6
 
