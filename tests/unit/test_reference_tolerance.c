@@ -141,6 +141,18 @@ static void measures(void **state) {
   assert_true(isinf(cs_measure_error(off, zeros, zeros, 3).rel_l2));
 }
 
+static void winograd_has_more_room_for_larger_filters(void **state) {
+  (void)state;
+  layer *l = make_layer(CS_PRECISION_F32);
+  double plain, three, five, rel_l2;
+  cs_tolerance(&l->desc, 0, &rel_l2, &plain);
+  cs_tolerance(&l->desc, CS_NOTE_WINOGRAD, &rel_l2, &three);
+  l->desc.attrs.conv.kernel[0] = l->desc.attrs.conv.kernel[1] = 5;
+  cs_tolerance(&l->desc, CS_NOTE_WINOGRAD, &rel_l2, &five);
+  assert_true(plain < three && 3 * three < five && five < 0.01);
+  free(l);
+}
+
 static void limits_grow_with_the_reduction_and_the_storage_unit(void **state) {
   (void)state;
   layer *l = make_layer(CS_PRECISION_F32);
@@ -165,6 +177,7 @@ int main(void) {
       cmocka_unit_test(planted_mistakes_fail_in_every_precision),
       cmocka_unit_test(narrower_arithmetic_fails_in_f32),
       cmocka_unit_test(measures),
+      cmocka_unit_test(winograd_has_more_room_for_larger_filters),
       cmocka_unit_test(limits_grow_with_the_reduction_and_the_storage_unit),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

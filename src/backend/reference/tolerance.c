@@ -64,6 +64,12 @@ static bool multiplies_weights(cs_op op) {
   return op == CS_OP_CONV || op == CS_OP_CONV_TRANSPOSE || op == CS_OP_GEMM;
 }
 
+/* The transforms of larger filters have larger constants. */
+static double winograd_factor(const cs_op_desc *desc) {
+  const int64_t *kernel = desc->attrs.conv.kernel;
+  return kernel[0] <= 3 && kernel[1] <= 3 ? 8 : 32;
+}
+
 /* Sums of n terms in f32. Tensor cores align and truncate what they add, which drifts with n. */
 static double accumulation(const cs_op_desc *desc, uint32_t notes) {
   double n = (double)cs_op_reduction(desc);
@@ -71,7 +77,7 @@ static double accumulation(const cs_op_desc *desc, uint32_t notes) {
   double units = 8 + 4 * sqrt(n);
   if (desc->precision != CS_PRECISION_F32) units += n / 4;
   if (notes & CS_NOTE_FFT) units *= 8;
-  if (notes & CS_NOTE_WINOGRAD) units *= 32;
+  if (notes & CS_NOTE_WINOGRAD) units *= winograd_factor(desc);
   double limit = units * unit_f32;
   if (notes & CS_NOTE_REDUCED_PRECISION_REDUCTION) limit += 0x1p-11 * (2 + sqrt(n) / 2);
   return limit;
