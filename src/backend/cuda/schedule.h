@@ -18,7 +18,7 @@ struct cs_schedule {
   cudaGraphExec_t executable;            /* NULL: plain stream calls */
   cudaGraph_t graph;                     /* NULL: plain stream calls */
   int *node_launch, n_nodes;             /* launch of each node of `graph`, in its node order */
-  double enqueue_us;                     /* longest seen on the host for one launch; 0: unknown */
+  double enqueue_us; /* that the host takes for one launch (timing.c); 0: unknown yet */
 };
 
 cs_status cs_schedule_create(cs_backend *backend, const cs_launch *launches, int n, int n_streams,
@@ -34,7 +34,7 @@ cs_status cs_schedule_synchronize(cs_schedule *schedule) CS_MUST_USE;
 /* issue.c: the launches as stream calls. `issued`, if given, is called after each launch. */
 typedef cs_status (*cs_issued_fn)(void *user, int launch, cudaStream_t stream);
 cs_status cs_schedule_issue(cs_schedule *schedule, cs_issued_fn issued, void *user) CS_MUST_USE;
-/* Every launch once, in order, on stream 0. */
+/* Every launch once, in order, on stream 0, with the handle of its own stream. */
 cs_status cs_schedule_issue_serial(cs_schedule *schedule) CS_MUST_USE;
 
 /* capture.c */

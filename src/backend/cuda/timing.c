@@ -4,11 +4,21 @@
 /* The spin kernel must outlast the host's enqueueing; where it did not, the sample is taken anew
  * with a longer one. */
 #define SPIN_MARGIN_US 30.0
-#define SPIN_LONGEST_US 200000.0
-#define MAX_ATTEMPTS 12
+#define ENQUEUE_LONGEST_US 10000.0
+#define MAX_ATTEMPTS 6
 
 static cs_status record(cudaEvent_t event, cudaStream_t stream) {
   return cs_cuda_status(cudaEventRecord(event, stream), "recording a timing event");
+}
+
+/* Up at once, down slowly; one stall of the host does not make all further spins long. */
+static void learn_enqueue_time(cs_schedule *s, double us) {
+  if (us > ENQUEUE_LONGEST_US) us = ENQUEUE_LONGEST_US;
+  if (us > s->enqueue_us) {
+    s->enqueue_us = us;
+  } else {
+    s->enqueue_us += 0.25 * (us - s->enqueue_us);
+  }
 }
 
 /* Device microseconds of n launches back to back behind a spin of `spin_us`; *hidden tells whether
@@ -30,7 +40,7 @@ static cs_status time_once(cs_schedule *s, int n, double spin_us, double *us, bo
   } else {
     CS_RETURN_IF_ERROR(cs_cuda_status(started, "asking for a timing event"));
   }
-  if (enqueue_us > s->enqueue_us) s->enqueue_us = enqueue_us;
+  if (n == 1) learn_enqueue_time(s, enqueue_us);
   CS_RETURN_IF_ERROR(cs_schedule_synchronize(s));
   float ms = 0;
   CS_RETURN_IF_ERROR(cs_cuda_status(cudaEventElapsedTime(&ms, backend->start, backend->stop),
@@ -42,15 +52,16 @@ static cs_status time_once(cs_schedule *s, int n, double spin_us, double *us, bo
 /* One sample whose enqueueing was hidden. */
 static cs_status time_hidden(cs_schedule *s, double *us) {
   double spin_us = 1.5 * s->enqueue_us + SPIN_MARGIN_US;
-  for (int attempt = 0; attempt < MAX_ATTEMPTS && spin_us < SPIN_LONGEST_US; attempt++) {
+  for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     bool hidden = false;
     CS_RETURN_IF_ERROR(time_once(s, 1, spin_us, us, &hidden));
     if (hidden) return CS_OK;
     spin_us = 2.0 * (spin_us > s->enqueue_us ? spin_us : s->enqueue_us);
   }
   return cs_error(CS_CODE_DEVICE,
-                  "no latency sample: enqueueing takes the host longer than %.0f us (last %.0f us)",
-                  spin_us, s->enqueue_us);
+                  "no latency sample: enqueueing %d launches took the host longer than %.0f us in "
+                  "%d attempts",
+                  s->n_launches, spin_us / 2.0, MAX_ATTEMPTS);
 }
 
 cs_status cs_schedule_latency(cs_schedule *schedule, int count, double *us) {
