@@ -223,7 +223,7 @@ static ConvParams<WIDE> conv_params(const cs_op_desc *desc, const ConvArrays &ar
 }
 
 static bool conv_narrow(const cs_op_desc *desc) {
-  bool narrow = fits_narrow(view_of(&desc->output)) && filter_elements(desc) < INT32_MAX;
+  bool narrow = fits_narrow(view_of(&desc->output)) && filter_elements(desc) < kNarrowLimit;
   for (int i = 0; i < desc->n_inputs; i++)
     narrow = narrow && fits_narrow(view_of(&desc->inputs[i]));
   return narrow;

@@ -52,7 +52,8 @@ __host__ __device__ __forceinline__ int64_t divide(int64_t n, const PlainDiv &di
   return quotient;
 }
 
-/* Narrow: every offset and count is below 2^31. */
+/* Narrow: every offset and count is below 2^31, with room for the idle threads of a last block. */
+constexpr int64_t kNarrowLimit = INT32_MAX - 4096;
 template <bool WIDE>
 struct Index {
   using type = int32_t;
@@ -247,7 +248,7 @@ int64_t view_elements(const View &view);
 /* Offset of the last element. */
 int64_t view_last(const View &view);
 inline bool fits_narrow(const View &view) {
-  return view_last(view) < INT32_MAX && view_elements(view) < INT32_MAX;
+  return view_last(view) < kNarrowLimit && view_elements(view) < kNarrowLimit;
 }
 /* Channels adjacent, and every other stride and the address a multiple of V elements. */
 bool channels_vectorise(const cs_tensor_desc *desc, int width);

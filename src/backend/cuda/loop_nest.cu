@@ -74,11 +74,11 @@ int64_t nest_elements(const LoopNest *nest) {
 }
 
 bool nest_fits_narrow(const LoopNest *nest) {
-  if (nest_elements(nest) >= INT32_MAX) return false;
+  if (nest_elements(nest) >= kNarrowLimit) return false;
   for (int t = 0; t < nest->n_tensors; t++) {
     int64_t last = 0;
     for (int axis = 0; axis < 4; axis++) last += (nest->size[axis] - 1) * nest->stride[t][axis];
-    if (last >= INT32_MAX) return false;
+    if (last >= kNarrowLimit) return false;
   }
   return true;
 }

@@ -273,7 +273,7 @@ static const char *const kSoftmaxIds[] = {"cuda.softmax.block.v1", "cuda.softmax
 static bool softmax_narrow(const cs_op_desc *desc) {
   View in = view_of(&desc->inputs[0]), out = view_of(&desc->output);
   int64_t rows = view_elements(out) / out.dim[desc->attrs.axis.axis];
-  return fits_narrow(in) && fits_narrow(out) && rows * 256 < INT32_MAX;
+  return fits_narrow(in) && fits_narrow(out) && rows * 256 < kNarrowLimit;
 }
 
 /* A thread for a row is only worth a try where neighbouring rows are adjacent in memory. */

@@ -325,7 +325,7 @@ static cs_status launch_global(const cs_op_desc *desc, const void *x, void *y,
     using T = decltype(type);
     constexpr int V = kVector<T>;
     View view = view_of(in);
-    if (!fits_narrow(view) || view.dim[0] * view.dim[1] * 32 >= INT32_MAX)
+    if (!fits_narrow(view) || view.dim[0] * view.dim[1] * 32 >= kNarrowLimit)
       return launch_plane<T, true>(desc, x, y, stream);
     if (channels_vectorise(in, V) && channels_vectorise(out, V))
       return launch_channels<T, V>(desc, x, y, stream);
