@@ -1,0 +1,326 @@
+/* Schedules against a stand-in for the CUDA runtime: streams and events that only remember what
+ * happens before what. Every launch must come after the start of the run and after all it waits
+ * for, every run must end on stream 0 after all launches, and a capture must tell whose node is
+ * whose. No device needed. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+/* cmocka needs the ones above first. */
+#include <cmocka.h>
+#include <string.h>
+
+#include "backend/cuda/schedule.h"
+
+#define STREAMS 6
+#define LAUNCHES 40
+#define START (UINT64_C(1) << 63)
+
+/* ---- The stand-in: a set of launches (bits) that happened before the end of each stream ---- */
+
+struct CUstream_st {
+  uint64_t before;
+};
+struct CUevent_st {
+  uint64_t before;
+  bool recorded;
+};
+static struct CUstream_st streams[STREAMS];
+static int events_alive, graphs_alive, launched, fail_at;
+static bool capturing, shuffled;
+static char node_storage[3 * LAUNCHES + 1];
+static int n_nodes;
+
+static cudaGraphNode_t node_at(int index) {
+  return (cudaGraphNode_t)(void *)&node_storage[index];
+}
+
+cs_status cs_cuda_enter(const cs_cuda_backend *backend) {
+  (void)backend;
+  return CS_OK;
+}
+cs_status cs_cuda_stream(cs_cuda_backend *backend, int index, cudaStream_t *out) {
+  (void)backend;
+  *out = &streams[index];
+  return CS_OK;
+}
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
+  assert_int_equal(flags, cudaEventDisableTiming);
+  *event = calloc(1, sizeof(**event));
+  events_alive++;
+  return cudaSuccess;
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  free(event);
+  events_alive--;
+  return cudaSuccess;
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  event->before = stream->before;
+  event->recorded = true;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
+  assert_int_equal(flags, 0);
+  assert_true(event->recorded); /* CUDA would not wait at all */
+  stream->before |= event->before;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  assert_ptr_equal(stream, &streams[0]);
+  return cudaSuccess;
+}
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode) {
+  assert_ptr_equal(stream, &streams[0]);
+  assert_int_equal(mode, cudaStreamCaptureModeThreadLocal);
+  memset(streams, 0, sizeof(streams));
+  streams[0].before = START;
+  capturing = true;
+  n_nodes = launched = 0;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCaptureStatus *status,
+                                     unsigned long long *id, cudaGraph_t *graph,
+                                     const cudaGraphNode_t **dependencies,
+                                     const cudaGraphEdgeData **edges, size_t *n) {
+  (void)id, (void)dependencies, (void)edges, (void)n;
+  /* A stream is part of the capture once it has waited for an event of it. */
+  bool joined = capturing && (stream->before & START);
+  *status = joined ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+  *graph = (cudaGraph_t)(void *)node_storage;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *n) {
+  assert_ptr_equal(graph, node_storage);
+  for (int i = 0; nodes && i < n_nodes; i++) {
+    nodes[i] = node_at(shuffled ? n_nodes - 1 - i : i);
+  }
+  *n = (size_t)n_nodes;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
+  assert_ptr_equal(stream, &streams[0]);
+  capturing = false;
+  if (fail_at >= 0) return cudaErrorStreamCaptureInvalidated;
+  *graph = (cudaGraph_t)(void *)node_storage;
+  graphs_alive++;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *executable, cudaGraph_t graph,
+                                 unsigned long long flags) {
+  (void)flags;
+  *executable = (cudaGraphExec_t)(void *)graph;
+  graphs_alive++;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t stream) {
+  (void)executable, (void)stream;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
+  assert_ptr_equal(executable, node_storage);
+  assert_ptr_equal(stream, &streams[0]);
+  return cudaSuccess;
+}
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
+  assert_ptr_equal(executable, node_storage);
+  graphs_alive--;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  assert_ptr_equal(graph, node_storage);
+  graphs_alive--;
+  return cudaSuccess;
+}
+
+/* ---- Launches that check the order they come in; launch i makes i % 3 nodes ---- */
+
+static bool serial; /* the warm run: all on stream 0 */
+
+cs_status cs_bound_create(const cs_launch *launch, cs_bound *out) {
+  *out = (cs_bound){.launch = *launch};
+  return CS_OK;
+}
+void cs_bound_clear(cs_bound *bound) {
+  (void)bound;
+}
+bool cs_bound_needs_cudnn(const cs_bound *bound) {
+  (void)bound;
+  return false;
+}
+cs_status cs_bound_launch(const cs_bound *bound, cs_cudnn_slot *slot, cudaStream_t stream) {
+  const cs_launch *l = &bound->launch;
+  int index = (int)(intptr_t)l->output;
+  assert_null(slot);
+  if (index == fail_at && capturing) return cs_error(CS_CODE_DEVICE, "launch %d fails", index);
+  launched++;
+  if (serial) {
+    assert_ptr_equal(stream, &streams[0]);
+    return CS_OK;
+  }
+  assert_ptr_equal(stream, &streams[l->stream]);
+  if (!(stream->before & START)) fail_msg("launch %d may run before the start", index);
+  for (int w = 0; w < l->n_waits; w++) {
+    if (!(stream->before >> l->waits[w] & 1)) {
+      fail_msg("launch %d may run before %d", index, l->waits[w]);
+    }
+  }
+  stream->before |= UINT64_C(1) << index;
+  if (capturing) n_nodes += index % 3;
+  return CS_OK;
+}
+
+/* ---- Random schedules ---- */
+
+typedef struct problem {
+  cs_launch launches[LAUNCHES];
+  int waits[LAUNCHES][LAUNCHES];
+  int n;
+} problem;
+
+static void make(problem *p, uint64_t seed) {
+  cs_rng rng;
+  cs_rng_init(&rng, seed, 0);
+  memset(p, 0, sizeof(*p));
+  p->n = 1 + (int)(cs_rng_u32(&rng) % LAUNCHES);
+  int n_streams = 1 + (int)(cs_rng_u32(&rng) % STREAMS);
+  for (int i = 0; i < p->n; i++) {
+    cs_launch *l = &p->launches[i];
+    l->name = "launch";
+    l->output = (void *)(intptr_t)i;
+    l->stream = (int)(cs_rng_u32(&rng) % (unsigned)n_streams);
+    l->waits = p->waits[i];
+    for (int w = 0; w < i; w++) {
+      if (cs_rng_u32(&rng) % 8 == 0) p->waits[i][l->n_waits++] = w;
+    }
+  }
+}
+
+static void begin_run(void) {
+  memset(streams, 0, sizeof(streams));
+  streams[0].before = START;
+  launched = 0;
+}
+
+static void check_end(const problem *p) {
+  uint64_t all = (UINT64_C(1) << p->n) - 1;
+  assert_int_equal(launched, p->n);
+  assert_true((streams[0].before & all) == all);
+}
+
+static cs_schedule *create(const problem *p, bool use_graph) {
+  static cs_cuda_backend backend;
+  cs_schedule *schedule = NULL;
+  serial = true;
+  cs_status st =
+      cs_schedule_create(&backend.base, p->launches, p->n, STREAMS, use_graph, &schedule);
+  if (st != CS_OK) fail_msg("%s", cs_status_message(st));
+  return schedule;
+}
+
+static void plain_runs_keep_every_dependency(void **state) {
+  (void)state;
+  problem *p = malloc(sizeof(*p));
+  for (uint64_t seed = 0; seed < 200; seed++) {
+    make(p, seed);
+    cs_schedule *schedule = create(p, false);
+    assert_int_equal(launched, p->n);
+    serial = false;
+    for (int repeat = 0; repeat < 2; repeat++) {
+      begin_run();
+      cs_status st = cs_schedule_run(schedule);
+      if (st != CS_OK) fail_msg("%s", cs_status_message(st));
+      check_end(p);
+    }
+    cs_schedule_destroy(schedule);
+    launched = 0;
+  }
+  assert_int_equal(events_alive, 0);
+  free(p);
+}
+
+static void captures_keep_every_dependency_and_know_their_nodes(void **state) {
+  (void)state;
+  problem *p = malloc(sizeof(*p));
+  for (uint64_t seed = 0; seed < 200; seed++) {
+    make(p, seed);
+    shuffled = seed % 2 == 1;
+    cs_schedule *schedule = create(p, false);
+    serial = false;
+    cudaGraph_t graph = NULL;
+    int *node_launch = NULL, n = 0, expected = 0;
+    cs_status st = cs_schedule_capture(schedule, &graph, &node_launch, &n);
+    if (st != CS_OK) fail_msg("%s", cs_status_message(st));
+    check_end(p);
+    for (int i = 0; i < p->n; i++) {
+      for (int k = 0; k < i % 3; k++, expected++) {
+        int at = shuffled ? n - 1 - expected : expected;
+        assert_int_equal(node_launch[at], i);
+      }
+    }
+    assert_int_equal(n, expected);
+    assert_int_equal(cudaGraphDestroy(graph), cudaSuccess);
+    free(node_launch);
+    cs_schedule_destroy(schedule);
+    launched = 0;
+  }
+  shuffled = false;
+  assert_int_equal(events_alive, 0);
+  assert_int_equal(graphs_alive, 0);
+  free(p);
+}
+
+static void a_failing_capture_leaves_nothing_behind(void **state) {
+  (void)state;
+  problem *p = malloc(sizeof(*p));
+  make(p, 7);
+  cs_schedule *schedule = create(p, false);
+  serial = false;
+  fail_at = p->n / 2;
+  cudaGraph_t graph = NULL;
+  int *node_launch = NULL, n = 0;
+  cs_status st = cs_schedule_capture(schedule, &graph, &node_launch, &n);
+  fail_at = -1;
+  assert_int_equal(cs_status_code(st), CS_CODE_DEVICE);
+  assert_non_null(strstr(cs_status_message(st), "fails"));
+  cs_status_free(st);
+  assert_null(graph);
+  assert_null(node_launch);
+  cs_schedule_destroy(schedule);
+  assert_int_equal(events_alive, 0);
+  assert_int_equal(graphs_alive, 0);
+  free(p);
+}
+
+static void impossible_schedules_are_refused(void **state) {
+  (void)state;
+  cs_cuda_backend backend = {.device = 0};
+  int forward[] = {1};
+  cs_launch launches[2] = {{.name = "a", .n_waits = 1, .waits = forward}, {.name = "b"}};
+  cs_schedule *schedule = NULL;
+  cs_status st = cs_schedule_create(&backend.base, launches, 2, 1, false, &schedule);
+  assert_int_equal(cs_status_code(st), CS_CODE_INTERNAL);
+  cs_status_free(st);
+  launches[0].n_waits = 0;
+  launches[1].stream = 1;
+  st = cs_schedule_create(&backend.base, launches, 2, 1, false, &schedule);
+  assert_int_equal(cs_status_code(st), CS_CODE_INTERNAL);
+  cs_status_free(st);
+  st = cs_schedule_create(&backend.base, launches, 2, 1000, false, &schedule);
+  assert_int_equal(cs_status_code(st), CS_CODE_INTERNAL);
+  cs_status_free(st);
+  assert_null(schedule);
+  assert_int_equal(events_alive, 0);
+}
+
+int main(void) {
+  fail_at = -1;
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(plain_runs_keep_every_dependency),
+      cmocka_unit_test(captures_keep_every_dependency_and_know_their_nodes),
+      cmocka_unit_test(a_failing_capture_leaves_nothing_behind),
+      cmocka_unit_test(impossible_schedules_are_refused),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
