@@ -3,6 +3,7 @@
 Each test file is run as `python3 test_<group>.py PATH_TO_CONVSCHED`. Standard library only.
 """
 import copy
+import functools
 import json
 import os
 import pathlib
@@ -90,13 +91,29 @@ def with_header(header, data):
     return struct.pack("<Q", len(text)) + text + data
 
 
+@functools.lru_cache
+def warm_cache():
+    """A cache folder that holds the measurements of the tiny graph: made once a test file."""
+    folder = tempfile.TemporaryDirectory(prefix="convsched-cli-warm-")
+    model = pathlib.Path(folder.name) / "tiny.json"
+    model.write_text(json.dumps(TINY))
+    subprocess.run([COMMAND, "run", str(model), "--device", "cpu", "--quiet"], check=True,
+                   env=dict(os.environ, XDG_CACHE_HOME=folder.name), stdout=subprocess.DEVNULL,
+                   stdin=subprocess.DEVNULL, timeout=300)
+    model.unlink()
+    return folder
+
+
 class CommandTest(unittest.TestCase):
-    """A temporary folder, a cache of its own, and the command."""
+    """A temporary folder, a cache of its own (warm unless the class says cold), and the command."""
+    cold = False
 
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="convsched-cli-"))
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
         self.env = dict(os.environ, XDG_CACHE_HOME=str(self.folder / "cache"))
+        if not self.cold:
+            shutil.copytree(warm_cache().name, self.folder / "cache")
 
     def file(self, name, content):
         """Writes a file of the test's folder; returns its path."""

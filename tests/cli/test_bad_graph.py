@@ -16,6 +16,7 @@ def conv_attr(**changed):
 
 class NotJson(CommandTest):
     """Files that are not the JSON they should be."""
+    cold = True
 
     def refused_file(self, content, *fragments):
         path = self.file("bad.json", content)
@@ -77,6 +78,7 @@ class NotJson(CommandTest):
 
 class NotAGraph(CommandTest):
     """JSON that is not a valid graph: what was found is named."""
+    cold = True
 
     def refused_graph(self, change, *fragments):
         return self.refused(self.run_tiny(model=self.model(change)), BAD_INPUT, "tiny.json",
@@ -152,14 +154,14 @@ class NotAGraph(CommandTest):
     def test_overflow(self):
         big = 1 << 40
         self.table([
-            ("image", lambda g: g["inputs"][0].update(shape=["N", 3, big, big]), "x"),
+            ("image", lambda g: g["inputs"][0].update(shape=["N", 3, big, big]), "inputs[0]"),
             ("channels", conv_attr(out_channels=1 << 62), "conv1"),
             ("pads", conv_attr(pads=[1 << 62, 1 << 62, 0, 0]), "conv1"),
             ("kernel and dilation", conv_attr(kernel_shape=[1 << 33, 1 << 33],
                                               dilations=[1 << 33, 1 << 33]), "conv1"),
             ("negative extent", lambda g: g["inputs"][0].update(shape=["N", 3, -8, 8]), "-8"),
             ("zero extent", lambda g: g["inputs"][0].update(shape=["N", 0, 8, 8]), "0"),
-            ("nine axes", lambda g: g["inputs"][0].update(shape=[1] * 9), "x"),
+            ("nine axes", lambda g: g["inputs"][0].update(shape=[1] * 9), "inputs[0]"),
             ("batch symbol in the middle", lambda g: g["inputs"][0].update(shape=[1, "N", 8, 8])),
         ])
 
