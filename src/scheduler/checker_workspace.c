@@ -4,7 +4,6 @@
  * shortest augmenting paths (Edmonds and Karp, 1972). */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "scheduler/checker.h"
 
@@ -95,7 +94,7 @@ static cs_status add_pair(matcher *m, int earlier, int later, int64_t bytes) {
  * returns that later task, −1 if there is none. */
 static int search(matcher *m) {
   int head = 0, tail = 0;
-  memset(m->unseen, 0xff, m->words * sizeof *m->unseen);
+  for (size_t w = 0; w < m->words; w++) m->unseen[w] = UINT64_MAX;
   for (int i = 0; i < m->n; i++) {
     m->via_later[i] = m->left[i] > 0 ? -1 : -2;
     if (m->left[i] > 0) m->queue[tail++] = i;

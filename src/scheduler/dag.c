@@ -32,10 +32,10 @@ cs_status cs_dag_of_program(const cs_program *program, cs_dag *out) {
   return CS_OK;
 }
 
-cs_status cs_dag_ancestors(const cs_dag *dag, uint64_t **out) {
+uint64_t *cs_dag_ancestors(const cs_dag *dag) {
   size_t words = cs_bit_words(dag->n), total = (size_t)dag->n * words;
   uint64_t *sets = cs_calloc(total, sizeof *sets);
-  if (!sets) return cs_no_memory("the ancestors of tasks", total * sizeof *sets);
+  if (!sets) return NULL;
   for (int v = 0; v < dag->n; v++) {
     uint64_t *set = sets + (size_t)v * words;
     for (int e = dag->first[v]; e < dag->first[v + 1]; e++) {
@@ -43,8 +43,7 @@ cs_status cs_dag_ancestors(const cs_dag *dag, uint64_t **out) {
       cs_bit_set(set, dag->from[e]);
     }
   }
-  *out = sets;
-  return CS_OK;
+  return sets;
 }
 
 /* An edge u → v is redundant when u is an ancestor of another predecessor of v. */
@@ -56,8 +55,8 @@ static bool redundant(const cs_dag *dag, const uint64_t *ancestors, int v, int e
 }
 
 cs_status cs_dag_reduce(const cs_dag *dag, cs_dag *out) {
-  uint64_t *ancestors = NULL;
-  CS_RETURN_IF_ERROR(cs_dag_ancestors(dag, &ancestors));
+  uint64_t *ancestors = cs_dag_ancestors(dag);
+  if (!ancestors) return cs_no_memory("the ancestors of tasks", (size_t)dag->n);
   cs_status st = allocate(out, dag->n, dag->n_edges);
   if (st == CS_OK) {
     for (int v = 0; v < dag->n; v++) {

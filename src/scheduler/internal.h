@@ -79,8 +79,9 @@ typedef struct cs_dag {
 } cs_dag;
 cs_status cs_dag_of_program(const cs_program *program, cs_dag *out) CS_MUST_USE;
 void cs_dag_free(cs_dag *dag);
-/* Ancestors of every node as n bit sets of cs_bit_words(n) words; free() releases. */
-cs_status cs_dag_ancestors(const cs_dag *dag, uint64_t **out) CS_MUST_USE;
+/* Ancestors of every node as n bit sets of cs_bit_words(n) words; NULL: no memory. free() releases.
+ */
+uint64_t *cs_dag_ancestors(const cs_dag *dag);
 /* The minimum equivalent graph: the transitive reduction. */
 cs_status cs_dag_reduce(const cs_dag *dag, cs_dag *out) CS_MUST_USE;
 /* Longest time from the start of each node to the end of the graph, the node's own included. */

@@ -42,7 +42,7 @@ cs_status cs_member_text(const json_t *object, const char *path, const char *key
 
 cs_status cs_member_copy(const json_t *object, const char *path, const char *key, bool null_allowed,
                          char **out) {
-  const char *text = NULL;
+  const char *text = "";
   if (null_allowed && json_is_null(json_object_get(object, key))) return CS_OK;
   CS_RETURN_IF_ERROR(cs_member_text(object, path, key, &text));
   return cs_strdup_to(text, out);
@@ -86,7 +86,7 @@ cs_status cs_member_bool(const json_t *object, const char *path, const char *key
 
 cs_status cs_member_digits(const json_t *object, const char *path, const char *key, int base,
                            uint64_t *out) {
-  const char *text = NULL;
+  const char *text = "";
   char *end;
   CS_RETURN_IF_ERROR(cs_member_text(object, path, key, &text));
   const char *alphabet = base == 16 ? "0123456789abcdef" : "0123456789";

@@ -61,7 +61,8 @@ static cs_status state_init(streams_state *s, const cs_policy_input *input) {
     return cs_no_memory("the streams policy", n);
   CS_RETURN_IF_ERROR(cs_dag_of_program(input->program, &s->dag));
   CS_RETURN_IF_ERROR(cs_dag_reduce(&s->dag, &s->meg));
-  CS_RETURN_IF_ERROR(cs_dag_ancestors(&s->meg, &s->ancestors));
+  s->ancestors = cs_dag_ancestors(&s->meg);
+  if (!s->ancestors) return cs_no_memory("the ancestors of tasks", n);
   for (int t = 0; t < s->n; t++) s->time_us[t] = input->choices[t].choices[0].cold_us;
   for (int t = 0; t < s->n; t++)
     for (int e = s->meg.first[t]; e < s->meg.first[t + 1]; e++) {

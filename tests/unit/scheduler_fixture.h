@@ -96,6 +96,7 @@ static inline int add_task(fixture *f, const int *inputs, int n, int output, con
   int t = f->program.n_tasks++;
   cs_task *task = &f->program.tasks[t];
   task->name = numbered("t", t);
+  task->desc.op = CS_OP_RELU;
   task->desc.n_inputs = n;
   for (int i = 0; i < n; i++) task->inputs[i] = inputs[i];
   task->output = output;

@@ -1,5 +1,7 @@
 /* The memory planner: how close it comes to the bytes that must live at once, limits, reuse, and
  * the time that 1000 tasks take. */
+#include <time.h>
+
 #include "unit/scheduler_fixture.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -198,9 +200,9 @@ static void a_thousand_tasks_are_planned_in_a_second(void **state) {
         random_program(&f, &rng, 1000, shape == 0 ? 12 : 400);
       }
       cs_policy_input input = fixture_input(&f, 8, limits[limited], 0);
-      double start = cs_now_seconds();
+      clock_t start = clock(); /* processor time: other work on the machine does not count */
       assert_ok(cs_plan_make(&cs_policy_streams, &input, &plan));
-      double seconds = cs_now_seconds() - start;
+      double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
       print_message("%d tasks, %d streams, limit %lld: %.3f s\n", plan->n_tasks, plan->n_streams,
                     (long long)limits[limited], seconds);
       assert_true(seconds < 1.0 * SLOWER);
