@@ -218,7 +218,23 @@ def fold_one(source, norm, state):
 # ---- The module ----
 
 
+class Operation(torch.nn.Module):
+    """One node with its parameters as buffers."""
+
+    def __init__(self, node, params):
+        super().__init__()
+        self.operator, self.attrs, self.names = OPERATORS[node.op], node.attrs, list(params)
+        for name, tensor in params.items():
+            self.register_buffer(name, tensor)
+
+    def forward(self, *inputs):
+        return self.operator(self.attrs, {name: getattr(self, name) for name in self.names},
+                             *inputs)
+
+
 class TorchGraph(torch.nn.Module):
+    """`order`: the nodes in topological order; `graph`: the graph they are of (folded or not)."""
+
     def __init__(self, graph, state, fold=False, dtype=torch.float32, device="cpu",
                  channels_last=False):
         super().__init__()
@@ -227,29 +243,29 @@ class TorchGraph(torch.nn.Module):
         self.graph, self.order = graph, graph.nodes
         self.memory_format = (torch.channels_last if channels_last
                               else torch.contiguous_format)
-        self.params = {node.name: {} for node in self.order}
+        params = {node.name: {} for node in self.order}
         for name, shape in graph_json.parameter_shapes(graph).items():
             node_name, _, what = name.rpartition(".")
-            tensor = torch.as_tensor(state[name]).to(device=device, dtype=dtype)
+            tensor = torch.as_tensor(state[name])
             if list(tensor.shape) != list(shape):
                 raise ValueError(f"{name}: shape {list(tensor.shape)}, wanted {list(shape)}")
-            if tensor.dim() == 4:
-                tensor = tensor.contiguous(memory_format=self.memory_format)
-            self.register_buffer(name.replace(".", "__").replace("/", "__"), tensor)
-            self.params[node_name][what] = tensor
+            params[node_name][what] = self.arrange(tensor.to(device=device, dtype=dtype))
+        self.operations = torch.nn.ModuleList(Operation(node, params[node.name])
+                                              for node in self.order)
+        self.position = {node.name: index for index, node in enumerate(self.order)}
+
+    def arrange(self, tensor):
+        """The tensor in the module's memory format."""
+        return tensor.contiguous(memory_format=self.memory_format) if tensor.dim() == 4 else tensor
 
     def bind(self, inputs):
         """The dictionary of values that run_node works on, holding the graph's inputs."""
-        values = {}
-        for name, tensor in zip(self.graph.inputs, inputs, strict=True):
-            if tensor.dim() == 4:
-                tensor = tensor.contiguous(memory_format=self.memory_format)
-            values[name] = tensor
-        return values
+        return {name: self.arrange(tensor)
+                for name, tensor in zip(self.graph.inputs, inputs, strict=True)}
 
     def run_node(self, node, values):
-        inputs = [values[name] for name in node.inputs]
-        values[node.name] = OPERATORS[node.op](node.attrs, self.params[node.name], *inputs)
+        operation = self.operations[self.position[node.name]]
+        values[node.name] = operation(*[values[name] for name in node.inputs])
 
     @torch.no_grad()
     def forward(self, *inputs):
