@@ -23,7 +23,7 @@ typedef struct packer {
   int *order;          /* items in the order of placing */
   int *placed;         /* placed items by offset */
   int64_t *offsets, *best_offsets;
-  int64_t best_arena;
+  int64_t best_arena, least_arena;
 } packer;
 
 static void packer_free(packer *pack) {
@@ -57,6 +57,7 @@ typedef struct use_sets {
   size_t words;     /* of a set of positions */
   uint64_t *uses;   /* per item: positions that use it */
   uint64_t *before; /* per item: positions that happen before all its uses */
+  uint64_t *until;  /* per item: its uses and the positions that happen before one of them */
 } use_sets;
 
 static void add_use(packer *pack, const use_sets *sets, const cs_order *order, int i,
@@ -70,6 +71,9 @@ static void add_use(packer *pack, const use_sets *sets, const cs_order *order, i
   } else {
     for (size_t w = 0; w < sets->words; w++) before[w] &= earlier[w];
   }
+  uint64_t *until = sets->until + (size_t)i * sets->words;
+  cs_bits_or(until, earlier, sets->words);
+  cs_bit_set(until, position);
   it->used = true;
   it->last = position;
   cs_bit_set(sets->uses + (size_t)i * sets->words, position);
@@ -133,6 +137,32 @@ static void find_conflicts(packer *pack, const use_sets *sets, bool reuse) {
       cs_bit_set(pack->conflicts + (size_t)b * pack->words, a);
     }
   }
+}
+
+/* Is the item used at or before a position and at or after it? Any two that are, conflict. */
+static bool lives_at(const packer *pack, const use_sets *sets, const cs_order *order, int i,
+                     int position) {
+  const uint64_t *uses = sets->uses + (size_t)i * sets->words;
+  if (pack->items[i].whole) return true;
+  if (!cs_bit_get(sets->until + (size_t)i * sets->words, position)) return false;
+  if (cs_bit_get(uses, position)) return true;
+  const uint64_t *earlier = cs_order_set(order, position);
+  for (size_t w = 0; w < sets->words; w++)
+    if (uses[w] & earlier[w]) return true;
+  return false;
+}
+
+/* The most bytes that live at one position: no arena is smaller. */
+static int64_t least_arena(const packer *pack, const use_sets *sets, const cs_order *order) {
+  int64_t most = 0;
+  for (int p = 0; p < order->n; p++) {
+    int64_t sum = 0;
+    for (int i = 0; i < pack->n; i++)
+      if (pack->items[i].bytes > 0 && lives_at(pack, sets, order, i, p))
+        sum += pack->items[i].bytes;
+    most = cs_max_i64(most, sum);
+  }
+  return most;
 }
 
 /* ---- Placing ---- */
@@ -228,7 +258,7 @@ static int sort_items(packer *pack, sort_key *keys, int rule) {
 static void improve_order(packer *pack, int n, fit_rule rule) {
   double steps = (double)n * n / 2 + 1;
   int rounds = steps * MOST_ROUNDS > MOST_STEPS ? (int)(MOST_STEPS / steps) : MOST_ROUNDS;
-  for (int round = 0; round <= rounds; round++) {
+  for (int round = 0; round <= rounds && pack->best_arena > pack->least_arena; round++) {
     int misfit = place_all(pack, n, rule);
     if (misfit < 0) continue;
     if (misfit == 0) return;
@@ -263,10 +293,12 @@ cs_status cs_plan_memory(cs_plan *plan, const cs_program *program, bool reuse,
   CS_TRY(st, packer_allocate(&pack, n), done);
   sets.uses = cs_calloc((size_t)n * sets.words, sizeof *sets.uses);
   sets.before = cs_calloc((size_t)n * sets.words, sizeof *sets.before);
-  if (!sets.uses || !sets.before)
+  sets.until = cs_calloc((size_t)n * sets.words, sizeof *sets.until);
+  if (!sets.uses || !sets.before || !sets.until)
     CS_FAIL(st, done, CS_CODE_NO_MEMORY, "out of memory for the uses of %d buffers", n);
   CS_TRY(st, collect_items(&pack, &sets, order, plan, program), done);
   find_conflicts(&pack, &sets, reuse);
+  pack.least_arena = least_arena(&pack, &sets, order);
   CS_TRY(st, try_orders(&pack), done);
   CS_TRY(st, cs_plan_workspace_peak(plan, &plan->workspace_peak), done);
   plan->arena_bytes = pack.best_arena;
@@ -281,6 +313,7 @@ cs_status cs_plan_memory(cs_plan *plan, const cs_program *program, bool reuse,
 done:
   free(sets.uses);
   free(sets.before);
+  free(sets.until);
   packer_free(&pack);
   cs_order_destroy(order);
   return st;
