@@ -24,8 +24,8 @@ void cs_descriptor_set(cs_descriptor *descriptor, cudnnBackendAttributeName_t na
 void cs_descriptor_int(cs_descriptor *descriptor, cudnnBackendAttributeName_t name, int64_t value);
 void cs_descriptor_child(cs_descriptor *descriptor, cudnnBackendAttributeName_t name,
                          cudnnBackendDescriptor_t child);
-/* Finalizes; on failure destroys and leaves *out NULL. The raw form is for steps that may be
- * unsupported. */
+/* Finalizes; on failure destroys and leaves *out NULL. BAD_INPUT: cuDNN has no such thing for what
+ * was set. The raw form gives cuDNN's own result. */
 cudnnStatus_t cs_descriptor_finish_raw(cs_descriptor *descriptor, cudnnBackendDescriptor_t *out);
 cs_status cs_descriptor_finish(cs_descriptor *descriptor, const char *what,
                                cudnnBackendDescriptor_t *out) CS_MUST_USE;
