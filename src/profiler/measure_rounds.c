@@ -44,8 +44,7 @@ static int64_t memory_cap(const cs_measuring *m) {
 
 static chain_plan plan_chain(const cs_measuring *m, const cs_op_buffers *buffers, double best_us) {
   int64_t set_bytes = cs_max_i64(1, cs_op_buffers_set_bytes(buffers));
-  int64_t cap = memory_cap(m);
-  int fits = clamp_int((double)(cap / set_bytes), 1, CS_MAX_CHAIN);
+  int fits = (int)cs_max_i64(1, cs_min_i64(memory_cap(m) / set_bytes, CS_MAX_CHAIN));
   int timed = clamp_int(ceil(CHAIN_US / fmax(best_us, 0.1)), best_us > SLOW_LAUNCH_US ? 1 : 4,
                         CS_MAX_CHAIN);
   /* Sets enough that the chain is past twice the cache before it comes back to one. */
