@@ -59,6 +59,7 @@ void cpu_walk(const cs_tensor_desc *const *tensors, int n, cpu_segment_fn body, 
   const int64_t *dims = plan.tensors[0].shape.dims;
   plan.flat = tensors[0]->shape.rank == 2;
   plan.lanes = plan.flat ? dims[1] : same_layout ? lanes_of(&plan.tensors[0]) : 1;
+  if (plan.lanes < 1) return; /* nothing to visit */
   plan.blocks = (dims[1] + plan.lanes - 1) / plan.lanes;
   int64_t rows = dims[0] * plan.blocks * dims[2];
   CPU_PARALLEL_FOR
