@@ -50,10 +50,7 @@ static cs_status generate_inputs(cs_session *session) {
     CS_RETURN_IF_ERROR(cs_shape_elements(&value->shape, &count));
     session->inputs[i] = cs_calloc((size_t)count, sizeof(float));
     if (!session->inputs[i]) return cs_no_memory("an input", (size_t)count * sizeof(float));
-    cs_rng rng;
-    uint64_t stream = cs_hash_string(cs_hash_string(CS_HASH_SEED, "input"), value->name);
-    cs_rng_init(&rng, session->settings.options.seed, stream);
-    cs_rng_fill_normal(&rng, session->inputs[i], count, 0, 1);
+    cs_input_generate(value->name, session->settings.options.seed, session->inputs[i], count);
   }
   return CS_OK;
 }

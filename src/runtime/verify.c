@@ -28,10 +28,12 @@ static cs_status serial_plan(const cs_plan *plan, const cs_program *program, cs_
   CS_TRY(st, cs_strdup_to("serial", &serial->policy), done);
   CS_TRY(st, cs_strdup_to(plan->device_identity, &serial->device_identity), done);
   serial->tasks = cs_calloc((size_t)plan->n_tasks, sizeof *serial->tasks);
-  if (!serial->tasks) {
+  serial->buffer_offsets = cs_calloc((size_t)program->n_buffers, sizeof *serial->buffer_offsets);
+  if (!serial->tasks || !serial->buffer_offsets) {
     st = cs_no_memory("a plan", (size_t)plan->n_tasks * sizeof *serial->tasks);
     goto done;
   }
+  serial->n_buffers = program->n_buffers;
   serial->n_tasks = plan->n_tasks;
   for (int p = 0; p < plan->n_tasks; p++) {
     serial->tasks[p].task = plan->tasks[p].task;
