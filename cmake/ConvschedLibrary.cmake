@@ -25,4 +25,10 @@ endif()
 add_executable(classify ${PROJECT_SOURCE_DIR}/examples/classify.c)
 target_link_libraries(classify PRIVATE convsched)
 
+# The yardstick of start-up: a bare cuDNN program that loads a plan's engines.
+if(CS_HAVE_CUDA)
+  add_executable(bare_load ${PROJECT_SOURCE_DIR}/bench/bare_load.c)
+  target_link_libraries(bare_load PRIVATE cs_flags cs_cudart cs_cudnn PkgConfig::JANSSON)
+endif()
+
 include(ConvschedInstall)

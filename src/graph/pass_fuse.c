@@ -13,8 +13,10 @@ static bool takes_residual(const cs_node *node) {
 }
 
 /* The convolution moves to the addition's place in the order, since only there is the residual
- * sure to exist. Of two that could take the other's result, the later one does. */
-static cs_status fuse_residual(cs_rewrite *rewrite, int add_index, cs_pass_report *report) {
+ * sure to exist. Of two that could take the other's result, the one with the longer path before it
+ * does (the later one where they are equal), so that the shorter branch can run beside it. */
+static cs_status fuse_residual(cs_rewrite *rewrite, int add_index, const int *depth,
+                               cs_pass_report *report) {
   cs_graph *graph = rewrite->graph;
   cs_node *add = &graph->nodes[add_index];
   cs_node *left = cs_rewrite_sole_producer(rewrite, add->inputs[0]);
@@ -22,7 +24,12 @@ static cs_status fuse_residual(cs_rewrite *rewrite, int add_index, cs_pass_repor
   if (!takes_residual(left)) left = NULL;
   if (!takes_residual(right)) right = NULL;
   if (!left && !right) return CS_OK;
-  cs_node *conv = !right || (left && left > right) ? left : right;
+  bool take_left = !right;
+  if (left && right) {
+    int difference = depth[left->output] - depth[right->output];
+    take_left = difference ? difference > 0 : left > right;
+  }
+  cs_node *conv = take_left ? left : right;
   int residual = add->inputs[conv == left ? 1 : 0];
   size_t n = (size_t)conv->n_inputs + 1;
   int *inputs = realloc(conv->inputs, n * sizeof *inputs);
@@ -71,12 +78,35 @@ static void fuse_activation(cs_rewrite *rewrite, int index, cs_pass_report *repo
   report->activations_fused++;
 }
 
+/* Nodes on the longest path up to each value, in the graph as it is now. */
+static cs_status depths_of(const cs_rewrite *rewrite, int **out) {
+  const cs_graph *graph = rewrite->graph;
+  int *depth = cs_calloc((size_t)graph->n_values, sizeof *depth);
+  if (!depth) return cs_no_memory("depths", (size_t)graph->n_values * sizeof *depth);
+  for (int i = 0; i < graph->n_nodes; i++) {
+    const cs_node *node = &graph->nodes[i];
+    if (rewrite->dead[i]) continue;
+    int deepest = 0;
+    for (int k = 0; k < node->n_inputs; k++) {
+      if (depth[node->inputs[k]] > deepest) deepest = depth[node->inputs[k]];
+    }
+    depth[node->output] = deepest + 1;
+  }
+  *out = depth;
+  return CS_OK;
+}
+
 cs_status cs_pass_fuse(cs_rewrite *rewrite, cs_pass_report *report) {
   cs_graph *graph = rewrite->graph;
-  for (int i = 0; i < graph->n_nodes; i++) {
+  int *depth = NULL;
+  CS_RETURN_IF_ERROR(depths_of(rewrite, &depth));
+  cs_status st = CS_OK;
+  for (int i = 0; i < graph->n_nodes && st == CS_OK; i++) {
     if (rewrite->dead[i] || graph->nodes[i].op != CS_OP_ADD) continue;
-    CS_RETURN_IF_ERROR(fuse_residual(rewrite, i, report));
+    st = fuse_residual(rewrite, i, depth, report);
   }
+  free(depth);
+  if (st != CS_OK) return st;
   for (int i = 0; i < graph->n_nodes; i++) {
     if (!rewrite->dead[i]) fuse_activation(rewrite, i, report);
   }

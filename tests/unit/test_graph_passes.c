@@ -184,6 +184,22 @@ static void test_residual_details(void **state) {
   cs_graph_destroy(graph);
 }
 
+/* A projection written behind the branch it joins still leaves the sum to the longer branch. */
+static void test_residual_goes_to_the_longer_branch(void **state) {
+  (void)state;
+  cs_graph *graph = graph_of("2,4,8,8",
+                             CONV("a", "x", "4", "1") "," CONV("b", "a", "4", "1") "," CONV(
+                                 "projection", "x", "4", "1") "," ADD("s", "b", "projection"),
+                             "'s'");
+  cs_graph *out = passed(graph, CS_PASSES_ALL, NULL);
+  assert_consistent(out);
+  assert_int_equal(out->n_nodes, 3);
+  assert_string_equal(node_of(out, "s")->name, "b");
+  assert_input(out, node_of(out, "s"), 1, "projection");
+  cs_graph_destroy(out);
+  cs_graph_destroy(graph);
+}
+
 /* The residual is made after the convolution: the fused node has to wait for it. */
 static void test_residual_made_later(void **state) {
   (void)state;
@@ -279,6 +295,7 @@ int main(void) {
       cmocka_unit_test(test_fold_details),
       cmocka_unit_test(test_residual_details),
       cmocka_unit_test(test_residual_made_later),
+      cmocka_unit_test(test_residual_goes_to_the_longer_branch),
       cmocka_unit_test(test_output_identity_renames),
       cmocka_unit_test(test_options),
       cmocka_unit_test(test_blocks),
