@@ -198,56 +198,64 @@ static cs_status round_two(timing *t) {
 
 /* ---- Finals ---- */
 
-static int count_steady(const double *anchors, int n, double *low, double *high) {
+/* The anchor is sampled before the first sweep and after each: sweep s lies between s and s + 1. */
+typedef struct sweeps {
+  int n;
+  double anchors[CS_MAX_SAMPLES + 1];
+  bool steady[CS_MAX_SAMPLES];
+  int n_steady;
+} sweeps;
+
+/* A sweep is steady when the anchor on either side is within DRIFT of the median of all. */
+static cs_status find_steady(sweeps *w) {
   cs_stats stats;
-  int steady = 0;
-  cs_status st = cs_stats_of(anchors, n, &stats);
-  if (st != CS_OK) {
-    cs_status_free(st);
-    *low = 0;
-    *high = INFINITY;
-    return n;
+  CS_RETURN_IF_ERROR(cs_stats_of(w->anchors, w->n + 1, &stats));
+  w->n_steady = 0;
+  for (int s = 0; s < w->n; s++) {
+    w->steady[s] = fabs(w->anchors[s] - stats.median) <= DRIFT * stats.median &&
+                   fabs(w->anchors[s + 1] - stats.median) <= DRIFT * stats.median;
+    w->n_steady += w->steady[s];
   }
-  *low = stats.median * (1 - DRIFT);
-  *high = stats.median * (1 + DRIFT);
-  for (int i = 0; i < n; i++) steady += anchors[i] >= *low && anchors[i] <= *high;
-  return steady;
+  return CS_OK;
 }
 
-static void keep_steady(timing *t, const double *anchors, int n, double low, double high) {
+static void keep_steady(timing *t, const sweeps *w) {
   for (int i = 0; i < t->n; i++) {
     int kept = 0;
-    for (int s = 0; s < n; s++) {
-      if (anchors[s] >= low && anchors[s] <= high) {
-        t->trials[i]->samples[kept++] = t->trials[i]->samples[s];
-      }
+    for (int s = 0; s < w->n; s++) {
+      if (w->steady[s]) t->trials[i]->samples[kept++] = t->trials[i]->samples[s];
     }
     t->trials[i]->n_samples = kept;
   }
 }
 
-/* Fresh samples of the finalists, swept in turn with the anchor. Sweeps in which the anchor strays
- * from its median by more than DRIFT are replaced, up to half as many again; on a device that is
- * never steady all are kept, and the variation recorded says so. One that has no rival is timed,
- * not compared: fewer samples do. */
+static cs_status sweep(timing *t, int s) {
+  for (int i = 0; i < t->n; i++) {
+    double us = 0;
+    CS_RETURN_IF_ERROR(sample_cold(t, t->trials[i], &us));
+    t->trials[i]->samples[s] = us;
+    t->trials[i]->n_samples = s + 1;
+  }
+  return CS_OK;
+}
+
+/* Fresh samples of the finalists, swept in turn with the anchor. Sweeps that are not steady are
+ * replaced, up to half as many again; on a device that is never steady all are kept, and the
+ * variation recorded says so. One that has no rival is timed, not compared: fewer samples do. */
 static cs_status finals(timing *t) {
   cs_anchor *anchor = t->n > 1 ? t->measuring->anchor : NULL;
-  int wanted = affordable(t, 0.5, 5, t->n > 1 ? 15 : 5), most = wanted + wanted / 2, n = 0,
-      steady = 0;
-  double anchors[CS_MAX_SAMPLES], low = 0, high = INFINITY;
-  for (; n < wanted || (steady < wanted && n < most); n++) {
+  int wanted = affordable(t, 0.5, 5, t->n > 1 ? 15 : 5), most = wanted + wanted / 2;
+  sweeps w = {.anchors = {1}};
+  if (anchor) CS_RETURN_IF_ERROR(cs_anchor_sample(anchor, &w.anchors[0]));
+  while (w.n < wanted || (w.n_steady < wanted && w.n < most)) {
     if (cs_measuring_cancelled(t->measuring)) return cancelled_error();
-    anchors[n] = 1;
-    if (anchor) CS_RETURN_IF_ERROR(cs_anchor_sample(anchor, &anchors[n]));
-    for (int i = 0; i < t->n; i++) {
-      double us = 0;
-      CS_RETURN_IF_ERROR(sample_cold(t, t->trials[i], &us));
-      t->trials[i]->samples[n] = us;
-      t->trials[i]->n_samples = n + 1;
-    }
-    steady = count_steady(anchors, n + 1, &low, &high);
+    CS_RETURN_IF_ERROR(sweep(t, w.n));
+    w.n++;
+    w.anchors[w.n] = 1;
+    if (anchor) CS_RETURN_IF_ERROR(cs_anchor_sample(anchor, &w.anchors[w.n]));
+    CS_RETURN_IF_ERROR(find_steady(&w));
   }
-  if (steady >= 5 || 2 * steady >= wanted) keep_steady(t, anchors, n, low, high);
+  if (2 * w.n_steady >= wanted) keep_steady(t, &w);
   return CS_OK;
 }
 

@@ -40,7 +40,9 @@ typedef struct fake_backend {
   int n_candidates;
   bool hollow; /* outputs are zero and so is the reference: for operations that take long */
   bool broken;
-  bool noisy;    /* the anchor's samples wander */
+  bool noisy;             /* no sample is like the one before */
+  int slow_from, slow_to; /* samples after the warm-up that the clock is low for */
+  int since_warm_up;
   int runs;      /* launches computed */
   int samples;   /* latency samples */
   int allocated; /* live allocations */
@@ -275,6 +277,8 @@ static inline cs_status fake_schedule_latency(cs_schedule *schedule, int count, 
       us[s] += exec->planted->us * (cs_op_flops(&exec->desc) > 1e7 ? 100 : 1);
     }
     if (schedule->backend->noisy) us[s] *= 1 + 0.1 * (schedule->backend->samples % 5);
+    int since = schedule->backend->since_warm_up++;
+    if (since >= schedule->backend->slow_from && since < schedule->backend->slow_to) us[s] *= 1.5;
     schedule->backend->samples++;
   }
   return CS_OK;
@@ -282,7 +286,9 @@ static inline cs_status fake_schedule_latency(cs_schedule *schedule, int count, 
 
 static inline cs_status fake_schedule_b2b(cs_schedule *schedule, int n, double *us) {
   (void)n;
-  return fake_schedule_latency(schedule, 1, us);
+  cs_status st = fake_schedule_latency(schedule, 1, us);
+  schedule->backend->since_warm_up = 0;
+  return st;
 }
 
 static inline cs_status fake_reference(cs_backend *backend, const cs_op_desc *desc,
