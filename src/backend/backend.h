@@ -34,8 +34,9 @@ typedef struct cs_device_info {
   int default_streams;
   int max_streams;
   char driver[32], runtime[32], library[32]; /* versions, as text: driver, CUDA, cuDNN/oneDNN */
-  int compute_capability;                    /* 90; CPU: 0 */
-  int clock_mhz;                             /* 0: unknown */
+  int prepare_threads;    /* that preparing stored candidates gains from; 0: all cores */
+  int compute_capability; /* 90; CPU: 0 */
+  int clock_mhz;          /* 0: unknown */
 } cs_device_info;
 
 typedef struct cs_enumerate_options {

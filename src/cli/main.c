@@ -65,6 +65,7 @@ static void write_log(void *user, cs_log_level level, const char *message) {
   if (console.quiet && level != CS_LOG_WARNING) return;
   if (level == CS_LOG_DEBUG && !console.verbose) return;
   cli_end_progress();
+  if (console.verbose) fprintf(stderr, "[%7.3f] ", cli_now() - cli_started);
   fprintf(stderr, "convsched: %s%s\n", level == CS_LOG_WARNING ? "warning: " : "", message);
 }
 

@@ -124,11 +124,18 @@ cs_status cs_measure_operation(cs_measuring *m, cs_operation *operation) {
   cs_status st = CS_OK;
   cs_op_buffers buffers = {0};
   cs_checker checker = {0};
+  double start = cs_now_seconds();
   if (anything_to_measure(operation)) {
     CS_TRY(st, cs_op_buffers_create(m, operation, &buffers), done);
     CS_TRY(st, cs_checker_create(m, &buffers, &checker), done);
+    double referred = cs_now_seconds();
     CS_TRY(st, check_trials(m, &buffers, &checker, operation), done);
+    double checked = cs_now_seconds();
     CS_TRY(st, cs_time_trials(m, &buffers, operation), done);
+    cs_log(m->logger, CS_LOG_DEBUG,
+           "%s: %d candidates; reference %.0f ms, checks %.0f ms, timing %.0f ms", operation->name,
+           operation->n_trials, 1e3 * (referred - start), 1e3 * (checked - referred),
+           1e3 * (cs_now_seconds() - checked));
   }
 done:;
   cs_status recorded = record(m, operation, st != CS_OK);

@@ -66,6 +66,8 @@ cs_status cs_device_open(const char *spec, const cs_logger *logger, cs_device **
     }
     CS_TRY(st, entry->open(index, logger, &device->backend), done);
   }
+  cs_log(logger, CS_LOG_DEBUG, "device %s opened",
+         device->backend->vtable->info(device->backend)->name);
   *out = device;
   device = NULL;
 done:

@@ -55,7 +55,8 @@ static cs_status prepare_all(const cs_program *program, const cs_plan *plan, cs_
     out->exec_of[p] = e;
   }
   work.execs = out->execs;
-  st = cs_parallel_for(out->n_execs, 0, prepare_one, &work);
+  st = cs_parallel_for(out->n_execs, out->backend->vtable->info(out->backend)->prepare_threads,
+                       prepare_one, &work);
 done:
   free(work.jobs);
   return st;
@@ -184,8 +185,12 @@ cs_status cs_realise(cs_backend *backend, const cs_program *program, const cs_pl
   memset(out, 0, sizeof *out);
   out->backend = backend;
   cs_status st = prepare_all(program, plan, out);
+  cs_log(&backend->logger, CS_LOG_DEBUG, "%d candidates prepared", out->n_execs);
   if (st == CS_OK) st = upload_weights(program, plan, params, out);
+  cs_log(&backend->logger, CS_LOG_DEBUG, "%lld bytes of weights uploaded",
+         (long long)out->weights_bytes);
   if (st == CS_OK) st = build_schedule(program, plan, out);
+  cs_log(&backend->logger, CS_LOG_DEBUG, "schedule of %d launches realised", out->n_launches);
   if (st != CS_OK) cs_realised_free(out);
   return st;
 }

@@ -23,6 +23,7 @@ static cs_status load_params(cs_session *session) {
            path, n_extra);
   }
   session->timings.load = cs_now_seconds() - started;
+  cs_log(&session->device->logger, CS_LOG_DEBUG, "parameters ready");
   return st;
 }
 
@@ -61,6 +62,7 @@ static cs_status generate_inputs(cs_session *session) {
  */
 static cs_status plan_and_realise(cs_session *session) {
   CS_RETURN_IF_ERROR(cs_planning_run(session));
+  cs_log(&session->device->logger, CS_LOG_DEBUG, "planned");
   double started = cs_now_seconds();
   CS_RETURN_IF_ERROR(cs_realise(session->device->backend, session->planned.program,
                                 session->planned.plan, session->shared->params,
