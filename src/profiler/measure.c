@@ -99,20 +99,6 @@ static cs_status record(cs_measuring *m, cs_operation *operation, bool partial) 
 
 /* ---- One operation ---- */
 
-static cs_status check_trials(cs_measuring *m, cs_op_buffers *buffers, cs_checker *checker,
-                              cs_operation *operation) {
-  for (int i = 0; i < operation->n_trials; i++) {
-    cs_trial *trial = &operation->trials[i];
-    if (trial->rejected) continue;
-    if (cs_measuring_cancelled(m)) {
-      return cs_error(CS_CODE_CANCELLED, "profiling was interrupted; what was measured is kept");
-    }
-    CS_RETURN_IF_ERROR(cs_annotate(cs_checker_check(m, buffers, checker, trial),
-                                   "%s: candidate %s: ", operation->name, trial->candidate.id));
-  }
-  return CS_OK;
-}
-
 static bool anything_to_measure(const cs_operation *operation) {
   for (int i = 0; i < operation->n_trials; i++) {
     if (!operation->trials[i].rejected) return true;
@@ -129,7 +115,7 @@ cs_status cs_measure_operation(cs_measuring *m, cs_operation *operation) {
     CS_TRY(st, cs_op_buffers_create(m, operation, &buffers), done);
     CS_TRY(st, cs_checker_create(m, &buffers, &checker), done);
     double referred = cs_now_seconds();
-    CS_TRY(st, check_trials(m, &buffers, &checker, operation), done);
+    CS_TRY(st, cs_checker_check_all(m, &buffers, &checker, operation), done);
     double checked = cs_now_seconds();
     CS_TRY(st, cs_time_trials(m, &buffers, operation), done);
     cs_log(m->logger, CS_LOG_DEBUG,

@@ -18,8 +18,9 @@ typedef struct cs_trial {
   char reason[512]; /* why */
   bool recorded;    /* it is in the profile already */
   int64_t workspace_bytes, weight_bytes;
-  int pool;        /* of its packed weights, in cs_op_buffers; -1: none */
-  double rough_us; /* one launch, from its check */
+  int pool;            /* of its packed weights, in cs_op_buffers; -1: none */
+  double rough_us;     /* one launch, from its check */
+  unsigned char *held; /* what it wrote to the regions under check, until that is judged */
   cs_schedule *cold;
   double samples[CS_MAX_SAMPLES]; /* cold, of the last round it was in, per launch */
   int n_samples;
@@ -129,15 +130,14 @@ typedef struct cs_checker {
   int n_regions;
   int64_t elements, span; /* of a region */
   unsigned char *owned;   /* [span] 1: a byte of the view, 0: of what lies between; NULL: dense */
-  unsigned char *memory, *again;
-  float *result;
 } cs_checker;
 cs_status cs_checker_create(const cs_measuring *measuring, const cs_op_buffers *buffers,
                             cs_checker *out) CS_MUST_USE;
 void cs_checker_destroy(cs_checker *checker);
-/* Runs the trial once; rejects it or sets rough_us. Errors: the device itself. */
-cs_status cs_checker_check(const cs_measuring *measuring, cs_op_buffers *buffers,
-                           cs_checker *checker, cs_trial *trial) CS_MUST_USE;
+/* Runs each trial once and rejects it or sets its rough_us; results are judged on all cores.
+ * Errors: the device itself, CANCELLED. */
+cs_status cs_checker_check_all(const cs_measuring *measuring, cs_op_buffers *buffers,
+                               const cs_checker *checker, cs_operation *operation) CS_MUST_USE;
 /* CS_OK when the device still works; else `what` went wrong last. */
 cs_status cs_device_alive(const cs_op_buffers *buffers) CS_MUST_USE;
 

@@ -17,6 +17,8 @@
 #define WHOLE_DEVICE_FLOPS 2e10
 #define WHOLE_HOST_FLOPS 2e9
 #define MAX_WORKSPACE_POISON ((int64_t)64 << 20)
+/* Results that wait to be judged take at most this much memory. */
+#define MAX_HELD_BYTES ((int64_t)1 << 30)
 
 /* ---- What is compared ---- */
 
@@ -96,15 +98,23 @@ static cs_status device_reference(const cs_op_buffers *buffers, const cs_checker
 /* Which bytes of the span belong to the view: those that writing it sets whatever they were. */
 static cs_status find_owned(cs_checker *c) {
   if (cs_tensor_is_dense(&c->desc.output)) return CS_OK;
+  cs_status st = CS_OK;
   c->owned = cs_calloc(1, (size_t)c->span);
-  if (!c->owned) return cs_no_memory("the mask of a view", (size_t)c->span);
-  memset(c->result, 0, (size_t)c->elements * sizeof *c->result);
-  memset(c->memory, 0x00, (size_t)c->span);
-  memset(c->again, 0xFF, (size_t)c->span);
-  cs_tensor_from_f32(&c->desc.output, c->result, c->memory);
-  cs_tensor_from_f32(&c->desc.output, c->result, c->again);
-  for (int64_t i = 0; i < c->span; i++) c->owned[i] = c->memory[i] == c->again[i];
-  return CS_OK;
+  unsigned char *over_zeros = cs_calloc(1, (size_t)c->span), *over_ones = malloc((size_t)c->span);
+  float *zeros = cs_calloc((size_t)c->elements, sizeof *zeros);
+  if (!c->owned || !over_zeros || !over_ones || !zeros) {
+    st = cs_no_memory("the mask of a view", (size_t)c->span);
+    goto done;
+  }
+  memset(over_ones, 0xFF, (size_t)c->span);
+  cs_tensor_from_f32(&c->desc.output, zeros, over_zeros);
+  cs_tensor_from_f32(&c->desc.output, zeros, over_ones);
+  for (int64_t i = 0; i < c->span; i++) c->owned[i] = over_zeros[i] == over_ones[i];
+done:
+  free(over_zeros);
+  free(over_ones);
+  free(zeros);
+  return st;
 }
 
 cs_status cs_checker_create(const cs_measuring *measuring, const cs_op_buffers *buffers,
@@ -116,13 +126,6 @@ cs_status cs_checker_create(const cs_measuring *measuring, const cs_op_buffers *
   choose_regions(out, measuring->backend, buffers->desc, elements, images);
   CS_TRY(st, cs_shape_elements(&out->desc.output.shape, &out->elements), done);
   out->span = cs_tensor_span_bytes(&out->desc.output);
-  out->memory = malloc((size_t)out->span);
-  out->again = malloc((size_t)out->span);
-  out->result = cs_calloc((size_t)out->elements, sizeof *out->result);
-  if (!out->memory || !out->again || !out->result) {
-    st = cs_no_memory("a result to check", (size_t)out->span);
-    goto done;
-  }
   CS_TRY(st, find_owned(out), done);
   for (int r = 0; r < out->n_regions; r++) {
     cs_check_region *region = &out->regions[r];
@@ -147,41 +150,47 @@ void cs_checker_destroy(cs_checker *c) {
     free(c->regions[r].magnitude);
   }
   free(c->owned);
-  free(c->memory);
-  free(c->again);
-  free(c->result);
   memset(c, 0, sizeof *c);
 }
 
-/* ---- Comparing ---- */
+/* ---- Judging, on the host alone ---- */
 
-static bool gaps_untouched(const cs_checker *c) {
+static bool gaps_untouched(const cs_checker *c, const unsigned char *memory) {
   for (int64_t i = 0; c->owned && i < c->span; i++) {
-    if (!c->owned[i] && c->memory[i] != POISON_BYTE) return false;
+    if (!c->owned[i] && memory[i] != POISON_BYTE) return false;
   }
   return true;
 }
 
 /* Lanes that pad the last channel block must be zero: the next operation reads them. */
-static bool padding_is_zero(const cs_checker *c) {
+static cs_status padding_is_zero(const cs_checker *c, const unsigned char *memory,
+                                 const float *result, bool *zero) {
   const cs_tensor_desc *output = &c->desc.output;
+  *zero = true;
   if (output->shape.rank != 4 || output->shape.dims[1] % cs_layout_granule(output->layout) == 0) {
-    return true;
+    return CS_OK;
   }
-  memcpy(c->again, c->memory, (size_t)c->span);
-  cs_tensor_from_f32(output, c->result, c->again);
-  return memcmp(c->again, c->memory, (size_t)c->span) == 0;
+  unsigned char *again = malloc((size_t)c->span);
+  if (!again) return cs_no_memory("a result to check", (size_t)c->span);
+  memcpy(again, memory, (size_t)c->span);
+  cs_tensor_from_f32(output, result, again);
+  *zero = memcmp(again, memory, (size_t)c->span) == 0;
+  free(again);
+  return CS_OK;
 }
 
-static cs_status compare_region(const cs_op_buffers *buffers, const cs_checker *c,
-                                const cs_check_region *region, cs_trial *trial) {
+static cs_status judge_region(const cs_checker *c, const cs_check_region *region,
+                              const unsigned char *memory, cs_trial *trial) {
   double rel_l2 = 0, max_scaled = 0;
-  CS_RETURN_IF_ERROR(buffers->backend->vtable->download(
-      buffers->backend, c->memory, buffers->outputs[0].base + region->offset, c->span));
-  cs_tensor_to_f32(&c->desc.output, c->memory, c->result);
-  cs_error_measure error =
-      cs_measure_error(c->result, region->value, region->magnitude, c->elements);
-  cs_tolerance(buffers->desc, trial->candidate.notes, &rel_l2, &max_scaled);
+  bool zero = true;
+  float *result = cs_calloc((size_t)c->elements, sizeof *result);
+  if (!result) return cs_no_memory("a result to check", (size_t)c->elements * sizeof *result);
+  cs_tensor_to_f32(&c->desc.output, memory, result);
+  cs_error_measure error = cs_measure_error(result, region->value, region->magnitude, c->elements);
+  cs_tolerance(&c->desc, trial->candidate.notes, &rel_l2, &max_scaled);
+  cs_status st = padding_is_zero(c, memory, result, &zero);
+  free(result);
+  if (st != CS_OK) return st;
   if (!error.finite) {
     cs_trial_reject_text(trial, "wrong result: NaN or infinite, or not written at all");
   } else if (!(error.rel_l2 <= rel_l2) || !(error.max_scaled <= max_scaled)) {
@@ -189,13 +198,34 @@ static cs_status compare_region(const cs_op_buffers *buffers, const cs_checker *
                          "wrong result: relative L2 error %.3g (limit %.3g), largest scaled error "
                          "%.3g (limit %.3g)",
                          error.rel_l2, rel_l2, error.max_scaled, max_scaled);
-  } else if (!gaps_untouched(c)) {
+  } else if (!gaps_untouched(c, memory)) {
     cs_trial_reject_text(trial, "writes between the elements of its output");
-  } else if (!padding_is_zero(c)) {
+  } else if (!zero) {
     cs_trial_reject_text(trial, "leaves lanes that pad the last channel block other than zero");
   }
   return CS_OK;
 }
+
+typedef struct judge_work {
+  const cs_checker *checker;
+  cs_trial **trials;
+} judge_work;
+
+static cs_status judge_body(void *user, int64_t index, int worker) {
+  const judge_work *work = user;
+  cs_trial *trial = work->trials[index];
+  cs_status st = CS_OK;
+  (void)worker;
+  for (int r = 0; r < work->checker->n_regions && !trial->rejected && st == CS_OK; r++) {
+    st = judge_region(work->checker, &work->checker->regions[r],
+                      trial->held + r * work->checker->span, trial);
+  }
+  free(trial->held);
+  trial->held = NULL;
+  return st;
+}
+
+/* ---- Running ---- */
 
 static cs_status check_guards(const cs_op_buffers *buffers, cs_trial *trial) {
   bool intact = true;
@@ -253,9 +283,18 @@ done:
   return st;
 }
 
-cs_status cs_checker_check(const cs_measuring *measuring, cs_op_buffers *buffers,
-                           cs_checker *checker, cs_trial *trial) {
-  (void)measuring;
+static cs_status hold_results(const cs_op_buffers *buffers, const cs_checker *c, cs_trial *trial) {
+  trial->held = malloc((size_t)(c->span * c->n_regions));
+  if (!trial->held) return cs_no_memory("a result to check", (size_t)(c->span * c->n_regions));
+  for (int r = 0; r < c->n_regions; r++) {
+    CS_RETURN_IF_ERROR(buffers->backend->vtable->download(
+        buffers->backend, trial->held + r * c->span,
+        buffers->outputs[0].base + c->regions[r].offset, c->span));
+  }
+  return CS_OK;
+}
+
+static cs_status run_trial(cs_op_buffers *buffers, const cs_checker *checker, cs_trial *trial) {
   cs_status st = cs_op_buffers_pack(buffers, trial);
   if (st != CS_OK) return cs_trial_reject(trial, "its weights cannot be packed", st);
   CS_RETURN_IF_ERROR(poison(buffers, trial));
@@ -265,8 +304,36 @@ cs_status cs_checker_check(const cs_measuring *measuring, cs_op_buffers *buffers
     return cs_device_alive(buffers);
   }
   CS_RETURN_IF_ERROR(check_guards(buffers, trial));
-  for (int r = 0; r < checker->n_regions && !trial->rejected; r++) {
-    CS_RETURN_IF_ERROR(compare_region(buffers, checker, &checker->regions[r], trial));
+  return trial->rejected ? CS_OK : hold_results(buffers, checker, trial);
+}
+
+cs_status cs_checker_check_all(const cs_measuring *measuring, cs_op_buffers *buffers,
+                               const cs_checker *checker, cs_operation *operation) {
+  cs_status st = CS_OK;
+  int64_t held_each = checker->span * checker->n_regions;
+  int batch = (int)cs_max_i64(1, cs_min_i64(operation->n_trials, MAX_HELD_BYTES / held_each));
+  judge_work work = {.checker = checker};
+  work.trials = cs_calloc((size_t)batch, sizeof(cs_trial *));
+  if (!work.trials) return cs_no_memory("trials", (size_t)batch * sizeof(cs_trial *));
+  for (int next = 0; next < operation->n_trials && st == CS_OK;) {
+    int n = 0;
+    for (; next < operation->n_trials && n < batch && st == CS_OK; next++) {
+      cs_trial *trial = &operation->trials[next];
+      if (trial->rejected) continue;
+      if (cs_measuring_cancelled(measuring)) {
+        st = cs_error(CS_CODE_CANCELLED, "profiling was interrupted; what was measured is kept");
+        break;
+      }
+      st = cs_annotate(run_trial(buffers, checker, trial), "%s: candidate %s: ", operation->name,
+                       trial->candidate.id);
+      if (trial->held) work.trials[n++] = trial;
+    }
+    if (st == CS_OK) st = cs_parallel_for(n, 0, judge_body, &work);
   }
-  return CS_OK;
+  for (int i = 0; i < operation->n_trials; i++) {
+    free(operation->trials[i].held);
+    operation->trials[i].held = NULL;
+  }
+  free(work.trials);
+  return st;
 }
