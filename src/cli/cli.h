@@ -62,7 +62,7 @@ void cli_parse(const cli_command *command, int argc, char **argv, cli_options *o
 
 /* The command line as given, for records. */
 extern const char *cli_command_line;
-extern double cli_started; /* seconds, monotonic, at the start of main */
+extern double cli_started; /* seconds, monotonic, when the process started */
 double cli_now(void);
 
 /* Logger that writes to stderr (progress only on a terminal), honouring --quiet and --verbose. */

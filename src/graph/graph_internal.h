@@ -32,6 +32,7 @@ cs_node *cs_rewrite_sole_producer(const cs_rewrite *rewrite, int value);
 void cs_rewrite_take_over(cs_rewrite *rewrite, int into, int from);
 
 cs_status cs_pass_drop_identities(cs_rewrite *rewrite, cs_pass_report *report) CS_MUST_USE;
+void cs_pass_global_pool(cs_rewrite *rewrite);
 cs_status cs_pass_fold_batch_norm(cs_rewrite *rewrite, cs_pass_report *report) CS_MUST_USE;
 cs_status cs_pass_fuse(cs_rewrite *rewrite, cs_pass_report *report) CS_MUST_USE;
 cs_status cs_pass_flatten_concats(cs_rewrite *rewrite, cs_pass_report *report) CS_MUST_USE;

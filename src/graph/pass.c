@@ -101,6 +101,7 @@ cs_status cs_graph_apply_passes(const cs_graph *bound, cs_pass_options options,
   *out = NULL;
   CS_TRY(st, rewrite_begin(bound, &rewrite), done);
   if (options.drop_identities) CS_TRY(st, cs_pass_drop_identities(&rewrite, &counted), done);
+  if (options.drop_identities) cs_pass_global_pool(&rewrite);
   if (options.fold_batch_norm) CS_TRY(st, cs_pass_fold_batch_norm(&rewrite, &counted), done);
   if (options.fuse) CS_TRY(st, cs_pass_fuse(&rewrite, &counted), done);
   if (options.concat_in_place) CS_TRY(st, cs_pass_flatten_concats(&rewrite, &counted), done);

@@ -184,6 +184,24 @@ static void test_residual_details(void **state) {
   cs_graph_destroy(graph);
 }
 
+/* A window over the whole input is a global pool; a smaller or a padded one is not. */
+static void test_whole_average_pool_is_global(void **state) {
+  (void)state;
+  const char *attrs[] = {"'kernel_shape':[8,8]", "'kernel_shape':[7,8]",
+                         "'kernel_shape':[8,8],'pads':[1,1,0,0],'strides':[8,8]"};
+  const cs_op wanted[] = {CS_OP_GLOBAL_AVERAGE_POOL, CS_OP_AVERAGE_POOL, CS_OP_AVERAGE_POOL};
+  for (int i = 0; i < 3; i++) {
+    char nodes[256];
+    snprintf(nodes, sizeof nodes, "{'name':'a','op':'AveragePool','inputs':['x'],'attrs':{%s}}",
+             attrs[i]);
+    cs_graph *graph = graph_of("2,4,8,8", nodes, "'a'");
+    cs_graph *out = passed(graph, CS_PASSES_ALL, NULL);
+    assert_int_equal(node_of(out, "a")->op, wanted[i]);
+    cs_graph_destroy(out);
+    cs_graph_destroy(graph);
+  }
+}
+
 /* A projection written behind the branch it joins still leaves the sum to the longer branch. */
 static void test_residual_goes_to_the_longer_branch(void **state) {
   (void)state;
@@ -294,6 +312,7 @@ int main(void) {
       cmocka_unit_test(test_cases),
       cmocka_unit_test(test_fold_details),
       cmocka_unit_test(test_residual_details),
+      cmocka_unit_test(test_whole_average_pool_is_global),
       cmocka_unit_test(test_residual_made_later),
       cmocka_unit_test(test_residual_goes_to_the_longer_branch),
       cmocka_unit_test(test_output_identity_renames),
