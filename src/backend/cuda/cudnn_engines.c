@@ -5,10 +5,12 @@
 
 /* Heuristics' picks that are taken per mode, and below how many fused candidates unfused ones (and
  * the engines' default configurations) are offered too. */
-#define PICKS_A 16
-#define PICKS_B 8
-#define PICKS_FALLBACK 4
-#define FEW_CANDIDATES 8
+typedef struct pick_counts {
+  int a, b, fallback, few;
+} pick_counts;
+static const pick_counts preferred_picks = {16, 8, 4, 8};
+/* The other layout rarely wins an operation: enough to know whether it does. */
+static const pick_counts other_picks = {6, 2, 1, 4};
 /* Full enumeration: knobs with more values than this keep their defaults (split counts), and an
  * engine's grid stops after this many configurations. */
 #define KNOB_VALUES_LIMIT 32
@@ -296,10 +298,15 @@ static cs_status add_engines(enumeration *e, bool grid) {
   return CS_OK;
 }
 
+static const pick_counts *picks_for(const cs_cudnn_problem *problem) {
+  return problem->preferred_layout ? &preferred_picks : &other_picks;
+}
+
 /* One graph: fused, or bare with the epilogue kernel behind. */
 static cs_status enumerate_graph(enumeration *e, size_t *added) {
   cs_status st = CS_OK;
   size_t before = e->out->n;
+  const pick_counts *picks = picks_for(e->problem);
   bool full = e->options->full;
   st = cs_cudnn_graph_create(e->target, e->problem, &e->graph);
   if (st != CS_OK && cs_status_code(st) == CS_CODE_BAD_INPUT) { /* no such graph: no candidates */
@@ -307,10 +314,10 @@ static cs_status enumerate_graph(enumeration *e, size_t *added) {
     return CS_OK;
   }
   if (st != CS_OK) return st;
-  CS_TRY(st, add_picks(e, CUDNN_HEUR_MODE_A, full ? MAX_PICKS : PICKS_A), done);
-  CS_TRY(st, add_picks(e, CUDNN_HEUR_MODE_B, full ? MAX_PICKS : PICKS_B), done);
-  CS_TRY(st, add_picks(e, CUDNN_HEUR_MODE_FALLBACK, full ? MAX_PICKS : PICKS_FALLBACK), done);
-  if (full || e->out->n - before < FEW_CANDIDATES) CS_TRY(st, add_engines(e, full), done);
+  CS_TRY(st, add_picks(e, CUDNN_HEUR_MODE_A, full ? MAX_PICKS : picks->a), done);
+  CS_TRY(st, add_picks(e, CUDNN_HEUR_MODE_B, full ? MAX_PICKS : picks->b), done);
+  CS_TRY(st, add_picks(e, CUDNN_HEUR_MODE_FALLBACK, full ? MAX_PICKS : picks->fallback), done);
+  if (full || e->out->n - before < (size_t)picks->few) CS_TRY(st, add_engines(e, full), done);
 done:
   cs_cudnn_graph_destroy(e->graph);
   e->graph = NULL;
@@ -335,7 +342,8 @@ cs_status cs_cudnn_enumerate(const cs_cudnn_target *target, const cs_cudnn_probl
   if (options->full || has_precompiled_fusion(problem)) {
     CS_RETURN_IF_ERROR(enumerate_graph(&e, &fused));
   }
-  if (!cs_cudnn_problem_has_epilogue(problem) || (fused >= FEW_CANDIDATES && !options->full)) {
+  if (!cs_cudnn_problem_has_epilogue(problem) ||
+      (fused >= (size_t)picks_for(problem)->few && !options->full)) {
     return CS_OK;
   }
   cs_cudnn_problem bare = cs_cudnn_problem_bare(problem);

@@ -71,6 +71,7 @@ bool cs_cudnn_problem_make(const cs_op_desc *desc, cs_cudnn_problem *out) {
 
   out->backward_data = desc->op == CS_OP_CONV_TRANSPOSE;
   out->filter_krsc = gemm || desc->inputs[0].layout == CS_LAYOUT_NHWC;
+  out->preferred_layout = gemm || out->filter_krsc == (desc->precision != CS_PRECISION_F32);
   out->input = tensor_from_desc(&desc->inputs[0]);
   out->output = tensor_from_desc(&desc->output);
   if (desc->has_residual) out->residual = tensor_from_desc(&desc->inputs[1]);

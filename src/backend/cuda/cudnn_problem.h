@@ -19,6 +19,7 @@ typedef struct cs_cudnn_problem {
   cs_cudnn_tensor output;   /* what the operation writes */
   cs_cudnn_tensor residual; /* read where has_residual */
   bool filter_krsc;         /* channels innermost in the filter */
+  bool preferred_layout;    /* the one that the precision's engines are written for */
   cudnnDataType_t data_type; /* of input, filter, output, residual */
   int64_t pre_pads[2], post_pads[2], strides[2], dilations[2];
   int64_t groups;
