@@ -43,6 +43,21 @@ static int64_t sysconf_or(int name, int64_t otherwise) {
   return value > 0 ? value : otherwise;
 }
 
+/* The last-level cache that the first processor is part of; sysconf adds those of a whole host up. */
+static int64_t last_cache_bytes(void) {
+  for (int index = 4; index >= 2; index--) {
+    char path[80];
+    long long kibibytes = 0;
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/size", index);
+    FILE *file = fopen(path, "r");
+    if (!file) continue;
+    int read = fscanf(file, "%lldK", &kibibytes);
+    fclose(file);
+    if (read == 1 && kibibytes > 0) return kibibytes << 10;
+  }
+  return sysconf_or(_SC_LEVEL3_CACHE_SIZE, sysconf_or(_SC_LEVEL2_CACHE_SIZE, 8 << 20));
+}
+
 void cpu_machine_detect(cpu_machine *out) {
   memset(out, 0, sizeof *out);
   snprintf(out->name, sizeof out->name, "unknown processor");
@@ -50,7 +65,7 @@ void cpu_machine_detect(cpu_machine *out) {
   read_cpuinfo(out);
   out->cores = cs_cpu_count();
   out->memory_bytes = sysconf_or(_SC_PHYS_PAGES, 0) * sysconf_or(_SC_PAGESIZE, 0);
-  out->cache_bytes = sysconf_or(_SC_LEVEL3_CACHE_SIZE, sysconf_or(_SC_LEVEL2_CACHE_SIZE, 8 << 20));
+  out->cache_bytes = last_cache_bytes();
 }
 
 int64_t cpu_free_memory(void) {
