@@ -49,6 +49,8 @@ def run(graph, state, inputs, dtype, device):
     """The outputs as one float64 vector on the CPU."""
     module = TorchGraph(graph, state, dtype=DTYPES.get(dtype, torch.float64), device=device)
     allow_tf32(dtype == "tf32")
+    # As measured beside convsched: without it cuDNN may not take the tensor cores tf32 allows.
+    torch.backends.cudnn.benchmark = device == "cuda"
     tensors = [torch.from_numpy(x).to(device=device, dtype=DTYPES.get(dtype, torch.float64))
                for x in inputs]
     return torch.cat([y.double().flatten().cpu() for y in module(*tensors)])

@@ -123,7 +123,8 @@ typedef struct cs_backend_vtable {
    * after what is on it. */
   cs_status (*schedule_run_on)(cs_schedule *schedule, void *native_stream) CS_MUST_USE;
   /* Optional (default: the runtime converts on the host): an f32 row-major NCHW device array to or
-   * from a device tensor of any layout and dtype, on a native stream (NULL: synchronous). */
+   * from a device tensor of any layout and dtype, asynchronously on a native stream (NULL: the
+   * device's default stream). */
   cs_status (*import_tensor)(cs_backend *backend, const float *nchw, const cs_tensor_desc *desc,
                              void *tensor, void *native_stream) CS_MUST_USE;
   cs_status (*export_tensor)(cs_backend *backend, const cs_tensor_desc *desc, const void *tensor,

@@ -323,11 +323,13 @@ static void import_and_export_are_inverse(void **state) {
   void *tensor = allocate(n * 2);
   ok(device->vtable->upload(device, plain, host, n * 4));
   ok(device->vtable->import_tensor(device, plain, &desc, tensor, NULL));
+  assert_int_equal(cudaStreamSynchronize(NULL), cudaSuccess);
   ok(device->vtable->download(device, stored, tensor, n * 2));
   /* [1, 2, 3, 1] lies at ((1·7 + 3)·3 + 1)·5 + 2. */
   assert_int_equal(stored[((1 * 7 + 3) * 3 + 1) * 5 + 2],
                    cs_f32_to_f16(host[((1 * 5 + 2) * 7 + 3) * 3 + 1]));
   ok(device->vtable->export_tensor(device, &desc, tensor, returned, NULL));
+  assert_int_equal(cudaStreamSynchronize(NULL), cudaSuccess);
   ok(device->vtable->download(device, back, returned, n * 4));
   assert_memory_equal(host, back, sizeof(host));
   device->vtable->release(device, plain);

@@ -1,13 +1,72 @@
-/* Sessions on the first GPU. */
+/* Sessions on the first GPU: what every device must pass, and arrays that lie on the device. */
 #define DEVICE_SPEC "cuda:0"
+#include <cuda_runtime_api.h>
+
 #include "session_tests.h"
+
+static void assert_cuda(cudaError_t result) {
+  assert_string_equal(cudaGetErrorString(result), "no error");
+}
+
+/* On the default stream and on the caller's own, the device's arrays give what host arrays give. */
+static void test_device_arrays(void **state) {
+  (void)state;
+  const size_t in_size = 2 * 32 * 14 * 14, out_size = 20;
+  cs_session *session = new_session("streams");
+  float *in = malloc(in_size * sizeof *in), wanted[20], found[20];
+  for (size_t i = 0; i < in_size; i++) in[i] = (float)(i * 7 % 23) / 11 - 1;
+  const float *inputs = in;
+  float *outputs = wanted;
+  int64_t sizes[2] = {(int64_t)in_size, (int64_t)out_size};
+  assert_ok(cs_session_run(session, &inputs, &sizes[0], 1, &outputs, &sizes[1], 1));
+
+  void *device_in = NULL, *device_out = NULL;
+  cudaStream_t own = NULL;
+  assert_cuda(cudaMalloc(&device_in, in_size * sizeof *in));
+  assert_cuda(cudaMalloc(&device_out, sizeof found));
+  assert_cuda(cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking));
+  cudaStream_t streams[] = {NULL, own};
+  for (int s = 0; s < 2; s++) {
+    assert_cuda(cudaMemsetAsync(device_out, 0xFF, sizeof found, streams[s]));
+    assert_cuda(
+        cudaMemcpyAsync(device_in, in, in_size * sizeof *in, cudaMemcpyHostToDevice, streams[s]));
+    const void *from = device_in;
+    assert_ok(cs_session_run_device(session, &from, 1, &device_out, 1, streams[s]));
+    assert_cuda(
+        cudaMemcpyAsync(found, device_out, sizeof found, cudaMemcpyDeviceToHost, streams[s]));
+    assert_cuda(cudaStreamSynchronize(streams[s]));
+    assert_memory_equal(found, wanted, sizeof found);
+  }
+  assert_cuda(cudaStreamDestroy(own));
+  assert_cuda(cudaFree(device_in));
+  assert_cuda(cudaFree(device_out));
+  free(in);
+  cs_session_destroy(session);
+}
+
+/* More memory than the GPU has: one clear message, and the device goes on working. */
+static void test_more_than_there_is(void **state) {
+  (void)state;
+  cs_session *session = NULL;
+  cs_session_options options = default_options("sequential");
+  options.batch = 4000000;
+  assert_status(cs_session_create(test_device, test_graph, &options, &session), CS_CODE_NO_MEMORY,
+                "out of device memory");
+  assert_null(session);
+  session = new_session("sequential");
+  assert_true(verified(session, CS_VERIFY_SAMPLE));
+  cs_session_destroy(session);
+}
 
 int main(void) {
   for (const cs_backend_entry *entry = cs_backend_entries; entry->name; entry++) {
     char reason[512];
-    if (strcmp(entry->name, "cuda") == 0 && entry->count(reason, sizeof reason) > 0) {
-      return run_session_tests();
-    }
+    if (strcmp(entry->name, "cuda") != 0 || entry->count(reason, sizeof reason) == 0) continue;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_device_arrays),
+        cmocka_unit_test(test_more_than_there_is),
+    };
+    return run_session_tests() + cmocka_run_group_tests(tests, open_all, close_all);
   }
   return 77;
 }

@@ -62,11 +62,8 @@ cs_status cs_cuda_fill(cs_backend *backend, void *device, int byte, int64_t byte
 
 static cs_status convert(cs_backend *backend, const cs_tensor_desc *from_desc, const void *from,
                          const cs_tensor_desc *to_desc, void *to, void *native_stream) {
-  cudaStream_t stream = native_stream;
-  if (!native_stream) CS_RETURN_IF_ERROR(begin(backend, &stream));
-  CS_RETURN_IF_ERROR(cs_cuda_copy_launch(from_desc, from, to_desc, to, stream));
-  if (native_stream) return CS_OK;
-  return cs_cuda_status(cudaStreamSynchronize(stream), "converting a tensor");
+  CS_RETURN_IF_ERROR(cs_cuda_enter(cs_cuda(backend)));
+  return cs_cuda_copy_launch(from_desc, from, to_desc, to, native_stream);
 }
 
 cs_status cs_cuda_import(cs_backend *backend, const float *nchw, const cs_tensor_desc *desc,
