@@ -24,6 +24,9 @@ endif()
 # The example: public API only.
 add_executable(classify ${PROJECT_SOURCE_DIR}/examples/classify.c)
 target_link_libraries(classify PRIVATE convsched)
+if(CS_SANITIZE)
+  target_link_options(classify PRIVATE -fsanitize=${CS_SANITIZE})
+endif()
 
 # The yardstick of start-up: a bare cuDNN program that loads a plan's engines.
 if(CS_HAVE_CUDA)
