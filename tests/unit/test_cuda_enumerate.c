@@ -234,6 +234,24 @@ static void workspace_limit_is_held(void **state) {
   cs_candidate_list_free(&none);
 }
 
+/* A batch past what cuDNN takes has fewer candidates or none, and is no error. */
+static void huge_batches_are_no_error(void **state) {
+  (void)state;
+  const int64_t batches[] = {200000, 4000000, 400000000};
+  for (int p = 0; p < 4; p++) {
+    for (int b = 0; b < 3; b++) {
+      problem_spec s = conv3x3_f16;
+      s.precision = (cs_precision)p;
+      s.n = batches[b];
+      for (int layout = 0; layout < 2; layout++) {
+        s.layout = layout ? CS_LAYOUT_NHWC : CS_LAYOUT_NCHW;
+        cs_candidate_list list = enumerate(&s, (cs_enumerate_options){.workspace_limit = LIMIT});
+        cs_candidate_list_free(&list);
+      }
+    }
+  }
+}
+
 static void deterministic_is_a_filter(void **state) {
   (void)state;
   problem_spec s = {CS_OP_CONV_TRANSPOSE,
@@ -470,6 +488,7 @@ int main(void) {
       cmocka_unit_test(plans_rebuild_from_id_and_json),
       cmocka_unit_test(broken_plans_are_bad_input),
       cmocka_unit_test(f32_uses_no_tensor_cores),
+      cmocka_unit_test(huge_batches_are_no_error),
       cmocka_unit_test(workspace_limit_is_held),
       cmocka_unit_test(deterministic_is_a_filter),
       cmocka_unit_test(conv_transpose_is_offered_unfused),
