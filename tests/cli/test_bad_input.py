@@ -1,4 +1,5 @@
 """Weights, arrays, disks, devices and caches that fail: the exit code and one message."""
+import json
 import os
 import pathlib
 import shutil
@@ -186,6 +187,21 @@ class Interrupt(CommandTest):
                 data = path.read_bytes()
                 self.assertTrue(not data or data.endswith(b"\n"), f"{path} ends in a torn line")
         self.assertEqual(self.run_tiny()[0], OK)  # what was kept is of use, not in the way
+
+    def test_records_are_kept_when_the_signal_comes_twice(self):
+        """As `timeout -s INT` sends it: to the process and to its group."""
+        record = self.folder / "record.json"
+        process = self.start("run", self.model(), ROOT / "models/inception_v3.json", "--device", "cpu",
+                             "--json", record)
+        for line in process.stdout:
+            if line.startswith("First result"):
+                break
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, INTERRUPTED, err)
+        self.assertEqual(json.loads(record.read_text())["model"], "tiny")
 
 
 if __name__ == "__main__":

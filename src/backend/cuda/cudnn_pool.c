@@ -10,30 +10,7 @@ cs_status cs_cudnn_pool_init(cs_cudnn_pool *pool) {
   return CS_OK;
 }
 
-static void *create_first_handle(void *argument) {
-  cs_cudnn_pool *pool = argument;
-  /* A failure here is met again, and told, by whoever needs a handle. */
-  if (cudaSetDevice(pool->device) == cudaSuccess &&
-      cudnnCreate(&pool->slots[0].handle) != CUDNN_STATUS_SUCCESS) {
-    pool->slots[0].handle = NULL;
-  }
-  return NULL;
-}
-
-void cs_cudnn_pool_start(cs_cudnn_pool *pool, int device) {
-  pool->device = device;
-  pool->starting = pthread_create(&pool->starter, NULL, create_first_handle, pool) == 0;
-}
-
-/* Called with the mutex held, or by the only user. */
-static void finish_start(cs_cudnn_pool *pool) {
-  if (!pool->starting) return;
-  pthread_join(pool->starter, NULL);
-  pool->starting = false;
-}
-
 void cs_cudnn_pool_destroy(cs_cudnn_pool *pool) {
-  finish_start(pool);
   for (int i = 0; i < CS_MAX_HANDLES; i++) {
     if (pool->slots[i].handle) (void)cudnnDestroy(pool->slots[i].handle);
   }
@@ -44,7 +21,6 @@ cs_status cs_cudnn_acquire(cs_cudnn_pool *pool, cs_cudnn_slot **out) {
   *out = NULL;
   cs_cudnn_slot *slot = NULL;
   pthread_mutex_lock(&pool->mutex);
-  finish_start(pool);
   for (int i = 0; i < CS_MAX_HANDLES && !slot; i++) {
     if (!pool->slots[i].busy) slot = &pool->slots[i];
   }

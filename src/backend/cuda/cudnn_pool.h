@@ -18,15 +18,9 @@ typedef struct cs_cudnn_slot {
 typedef struct cs_cudnn_pool {
   pthread_mutex_t mutex;
   cs_cudnn_slot slots[CS_MAX_HANDLES];
-  int device;
-  pthread_t starter; /* makes the first handle while the caller plans */
-  bool starting;
 } cs_cudnn_pool;
 
 cs_status cs_cudnn_pool_init(cs_cudnn_pool *pool) CS_MUST_USE;
-/* Begins to make the first handle, which takes a tenth of a second, in a thread of its own; whoever
- * needs a handle waits for it. */
-void cs_cudnn_pool_start(cs_cudnn_pool *pool, int device);
 /* Every slot must have been released. */
 void cs_cudnn_pool_destroy(cs_cudnn_pool *pool);
 /* The free slot of lowest index; its handle belongs to the caller until released. */

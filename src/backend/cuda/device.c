@@ -120,9 +120,7 @@ static cs_status open_device(cs_cuda_backend *cuda, int index) {
   CS_RETURN_IF_ERROR(cs_cuda_status(cudaEventCreate(&cuda->start), "creating an event"));
   CS_RETURN_IF_ERROR(cs_cuda_status(cudaEventCreate(&cuda->stop), "creating an event"));
   cudaStream_t first;
-  CS_RETURN_IF_ERROR(cs_cuda_stream(cuda, 0, &first));
-  cs_cudnn_pool_start(&cuda->pool, index);
-  return CS_OK;
+  return cs_cuda_stream(cuda, 0, &first);
 }
 
 cs_status cs_cuda_backend_open(int index, const cs_logger *logger, cs_backend **out) {
