@@ -336,6 +336,76 @@ static void test_every_precision(void **state) {
   }
 }
 
+/* ---- Goldens: what PyTorch computed in float64 (tests/data/goldens, tools/make_goldens.py) ----
+ */
+
+static const char *const golden_names[] = {
+    "conv_variants", "dcgan_head",           "dense_block",        "elementwise", "fire",
+    "inception_bn",  "inception_factorised", "inception_lrn",      "lrn_even",    "normalisations",
+    "pools",         "residual_bottleneck",  "transposed_variants"};
+#define N_GOLDENS (sizeof golden_names / sizeof golden_names[0])
+/* f32 arithmetic over a handful of layers; Winograd is the least exact of it. */
+#define GOLDEN_LIMIT 1e-5
+
+static float *golden_array(const char *folder, const char *file, const cs_session *session,
+                           const char *value, int64_t *size) {
+  char path[512];
+  int rank;
+  int64_t dims[8];
+  float *array = NULL;
+  snprintf(path, sizeof path, "%s/%s", folder, file);
+  assert_ok(cs_session_shape(session, value, &rank, dims));
+  *size = 1;
+  for (int d = 0; d < rank; d++) *size *= dims[d];
+  assert_ok(cs_array_load(path, rank, dims, &array));
+  return array;
+}
+
+static double golden_error(const char *name, const char *policy) {
+  char folder[256], path[512];
+  snprintf(folder, sizeof folder, CS_SOURCE_DIR "/tests/data/goldens/%s", name);
+  snprintf(path, sizeof path, "%s/graph.json", folder);
+  cs_graph *graph = NULL;
+  cs_session *session = NULL;
+  assert_ok(cs_graph_load(path, &graph));
+  snprintf(path, sizeof path, "%s/weights.safetensors", folder);
+  cs_session_options options = default_options(policy);
+  options.weights_path = path;
+  assert_ok(cs_session_create(test_device, graph, &options, &session));
+  int64_t in_size, out_size;
+  float *in = golden_array(folder, "input.npy", session, cs_graph_input_name(graph, 0), &in_size);
+  float *wanted =
+      golden_array(folder, "output.npy", session, cs_graph_output_name(graph, 0), &out_size);
+  float *found = calloc((size_t)out_size, sizeof *found);
+  const float *inputs = in;
+  assert_ok(cs_session_run(session, &inputs, &in_size, 1, &found, &out_size, 1));
+  double error = 0, norm = 0;
+  for (int64_t i = 0; i < out_size; i++) {
+    error += ((double)found[i] - wanted[i]) * ((double)found[i] - wanted[i]);
+    norm += (double)wanted[i] * wanted[i];
+  }
+  cs_array_free(in);
+  cs_array_free(wanted);
+  free(found);
+  cs_session_destroy(session);
+  cs_graph_destroy(graph);
+  return sqrt(error / norm);
+}
+
+static void test_goldens(void **state) {
+  (void)state;
+  for (size_t g = 0; g < N_GOLDENS; g++) {
+    const char *policies[] = {"sequential", "streams"};
+    for (int p = 0; p < 2; p++) {
+      double error = golden_error(golden_names[g], policies[p]);
+      if (!(error <= GOLDEN_LIMIT)) {
+        fail_msg("%s, %s: relative L2 difference %g, wanted at most %g", golden_names[g],
+                 policies[p], error, GOLDEN_LIMIT);
+      }
+    }
+  }
+}
+
 static int run_session_tests(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_unharmed_passes),
@@ -351,6 +421,7 @@ static int run_session_tests(void) {
       cmocka_unit_test(test_plan_round_trip),
       cmocka_unit_test(test_options_are_checked),
       cmocka_unit_test(test_every_precision),
+      cmocka_unit_test(test_goldens),
   };
   return cmocka_run_group_tests(tests, open_all, close_all);
 }
