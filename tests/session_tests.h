@@ -344,8 +344,9 @@ static const char *const golden_names[] = {
     "inception_bn",  "inception_factorised", "inception_lrn",      "lrn_even",    "normalisations",
     "pools",         "residual_bottleneck",  "transposed_variants"};
 #define N_GOLDENS (sizeof golden_names / sizeof golden_names[0])
-/* f32 arithmetic over a handful of layers; Winograd is the least exact of it. */
-#define GOLDEN_LIMIT 1e-5
+/* f32 arithmetic over a handful of layers; Winograd, which may be the fastest, is the least exact
+ * of it. What is wrong is wrong by about 1. */
+#define GOLDEN_LIMIT 2e-4
 
 static float *golden_array(const char *folder, const char *file, const cs_session *session,
                            const char *value, int64_t *size) {

@@ -9,6 +9,7 @@
 #include "convsched/convsched.h"
 
 #define CLI_MAX_LIST 64
+#define CLI_DEFAULT_POLICY "streams"
 
 typedef struct cli_list {
   const char *items[CLI_MAX_LIST];
@@ -22,7 +23,7 @@ typedef struct cli_options {
   int n_batches;
   cs_precision precisions[CLI_MAX_LIST];
   int n_precisions;
-  const char *policy; /* "all" or a name */
+  const char *policy; /* "all" or a name; NULL: not given */
   const char *device;
   const char *weights, *input, *output, *json, *plan, *cache_dir;
   cli_list pins, bans, dumps;

@@ -42,7 +42,9 @@ typedef struct option_entry {
 static const option_entry entries[] = {
     {{"batch", KEY_BATCH, "N[,N…]", 0, "Batch sizes (default 1)", 1}, CLI_PLANNING},
     {{"dtype", KEY_DTYPE, "f32|tf32|f16|bf16[,…]", 0, "Precisions (default f32)", 1}, CLI_PLANNING},
-    {{"policy", KEY_POLICY, "NAME|all", 0, "Scheduling policy (default streams)", 1}, CLI_PLANNING},
+    {{"policy", KEY_POLICY, "NAME|all", 0, "Scheduling policy (default streams; of profile: all)",
+      1},
+     CLI_PLANNING},
     {{"device", KEY_DEVICE, "auto|cpu|cuda:N", 0, "Device (default auto)", 1},
      CLI_PLANNING | CLI_DEVICE},
     {{"streams", KEY_STREAMS, "N", 0, "At most N streams (default: the device's)", 1},
@@ -299,7 +301,7 @@ static void set_defaults(cli_options *out) {
 }
 
 void cli_parse(const cli_command *command, int argc, char **argv, cli_options *out) {
-  *out = (cli_options){.policy = "streams",
+  *out = (cli_options){.policy = NULL,
                        .device = "auto",
                        .samples = 50,
                        .workspace_limit = INT64_C(256) << 20,

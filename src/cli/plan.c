@@ -77,10 +77,11 @@ static cs_status use_for_plan(const cli_options *options, const cs_graph *graph,
 }
 
 static cs_status plan_command(const cli_options *options) {
-  if (strcmp(options->policy, "all") == 0) {
+  const char *policy = options->policy ? options->policy : CLI_DEFAULT_POLICY;
+  if (strcmp(policy, "all") == 0) {
     return cli_error(CS_CODE_USAGE, "--policy all: a plan is of one policy");
   }
-  return with_session(options, options->policy, use_for_plan);
+  return with_session(options, policy, use_for_plan);
 }
 
 const cli_command cli_plan = {
@@ -127,7 +128,7 @@ static cs_status use_for_profile(const cli_options *options, const cs_graph *gra
 
 static cs_status profile_command(const cli_options *options) {
   cs_status st = CS_OK;
-  if (strcmp(options->policy, "all") != 0) {
+  if (options->policy && strcmp(options->policy, "all") != 0) {
     return with_session(options, options->policy, use_for_profile);
   }
   int count;

@@ -33,9 +33,10 @@ static void add_policy(run_case *run, const char *policy) {
 }
 
 static void choose_policies(run_case *run) {
+  const char *policy = run->options->policy ? run->options->policy : CLI_DEFAULT_POLICY;
   add_policy(run, "sequential");
-  if (strcmp(run->options->policy, "all") != 0) {
-    add_policy(run, run->options->policy);
+  if (strcmp(policy, "all") != 0) {
+    add_policy(run, policy);
     return;
   }
   int count;
@@ -302,11 +303,11 @@ static cs_status run_model(const cli_options *options, cs_device *device, const 
   return st;
 }
 
-/* One record as a document, several as JSON lines. */
-static cs_status write_records(const cli_options *options, const json_t *records) {
+/* One case as a document, several as JSON lines. */
+static cs_status write_records(const cli_options *options, int n_cases, const json_t *records) {
   if (!options->json) return CS_OK;
   cs_strbuf text = {0};
-  bool lines = json_array_size(records) > 1;
+  bool lines = n_cases > 1;
   for (size_t i = 0; i < json_array_size(records); i++) {
     char *one = json_dumps(json_array_get(records, i),
                            (lines ? JSON_COMPACT : JSON_INDENT(2)) | JSON_REAL_PRECISION(9));
@@ -343,7 +344,7 @@ static cs_status run_command(const cli_options *options) {
   }
   /* What was measured is written even when a later case failed. */
   if (st == CS_OK || json_array_size(totals.records) > 0) {
-    cs_status written = write_records(options, totals.records);
+    cs_status written = write_records(options, n_cases, totals.records);
     if (st == CS_OK) {
       st = written;
     } else {

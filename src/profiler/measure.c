@@ -201,6 +201,8 @@ static cs_status want_operation(const cs_wanted *wanted, const cs_op_desc *desc,
                   name, (long long)wanted->options->workspace_limit, signature);
     goto done;
   }
+  st = cs_annotate(cs_measure_check_fits(wanted->backend, desc), "%s: ", name);
+  if (st != CS_OK) goto done;
   out[*n] = (cs_operation){.desc = desc, .name = name, .signature = signature};
   signature = NULL;
   (*n)++;

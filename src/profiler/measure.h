@@ -102,6 +102,9 @@ typedef struct cs_op_buffers {
  * largest trial. */
 cs_status cs_op_buffers_create(const cs_measuring *measuring, const cs_operation *operation,
                                cs_op_buffers *out) CS_MUST_USE;
+/* NO_MEMORY if one set cannot fit the device: found out before candidates are enumerated, and
+ * before the host makes the tensors. */
+cs_status cs_measure_check_fits(const cs_backend *backend, const cs_op_desc *desc) CS_MUST_USE;
 void cs_op_buffers_destroy(cs_op_buffers *buffers);
 /* Grows to n sets; and the trial's pool of weights to n copies of at most `most_bytes` together. */
 cs_status cs_op_buffers_grow(cs_op_buffers *buffers, int n) CS_MUST_USE;

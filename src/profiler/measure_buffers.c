@@ -86,9 +86,8 @@ static cs_status allocate_workspace(const cs_operation *operation, cs_op_buffers
                                   cs_min_i64(b->workspace_bytes, MAX_WORKSPACE_POISON));
 }
 
-/* Before the host makes the tensors: what cannot fit is not worth making. */
-static cs_status check_fits(const cs_measuring *measuring, const cs_op_desc *desc) {
-  int64_t available = measuring->backend->vtable->info(measuring->backend)->memory_bytes;
+cs_status cs_measure_check_fits(const cs_backend *backend, const cs_op_desc *desc) {
+  int64_t available = backend->vtable->info(backend)->memory_bytes;
   double wanted = (double)cs_tensor_span_bytes(&desc->output);
   for (int i = 0; i < desc->n_inputs; i++) wanted += (double)cs_tensor_span_bytes(&desc->inputs[i]);
   if (available <= 0 || wanted <= (double)available) return CS_OK;
@@ -101,7 +100,6 @@ cs_status cs_op_buffers_create(const cs_measuring *measuring, const cs_operation
                                cs_op_buffers *out) {
   cs_status st = CS_OK;
   memset(out, 0, sizeof *out);
-  CS_RETURN_IF_ERROR(check_fits(measuring, operation->desc));
   out->backend = measuring->backend;
   out->desc = operation->desc;
   out->inputs = cs_calloc((size_t)CS_MAX_CHAIN * CS_MAX_OP_INPUTS, sizeof *out->inputs);

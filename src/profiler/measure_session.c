@@ -12,9 +12,9 @@
 #define SLOW_SCRUB_BYTES ((int64_t)64 << 20)
 #define SLOW_SCRUB_US 2000.0
 /* Time for samples: of a whole call, and the least and most of an operation. */
-#define CALL_BUDGET_US 20e6
-#define LEAST_BUDGET_US 0.15e6
-#define MOST_BUDGET_US 1e6
+#define CALL_BUDGET_US 10e6
+#define LEAST_BUDGET_US 0.1e6
+#define MOST_BUDGET_US 0.3e6
 
 static cs_status time_scrub(cs_measuring *m) {
   const cs_backend_vtable *vtable = m->backend->vtable;

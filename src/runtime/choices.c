@@ -67,8 +67,26 @@ static cs_status choices_of_task(const cs_op_profile *known, const cs_task *task
                   signature);
 }
 
+/* A pin that names no task would silently do nothing. */
+static cs_status check_pins(const cs_program *program, const cs_settings *settings) {
+  for (int i = 0; i < settings->options.n_pins; i++) {
+    const char *pin = settings->pins[i];
+    bool found = false;
+    for (int t = 0; t < program->n_tasks && !found; t++) {
+      size_t length = strlen(program->tasks[t].name);
+      found = strncmp(pin, program->tasks[t].name, length) == 0 && pin[length] == '=';
+    }
+    if (!found) {
+      return cs_error(CS_CODE_NOT_FOUND,
+                      "pin \"%s\": no task of that name (a node fused into another has none)", pin);
+    }
+  }
+  return CS_OK;
+}
+
 cs_status cs_choices_of_program(const cs_profile *profile, const cs_program *program,
                                 const cs_settings *settings, int threads, cs_task_choices **out) {
+  CS_RETURN_IF_ERROR(check_pins(program, settings));
   cs_status st = CS_OK;
   cs_task_choices *choices = cs_calloc((size_t)program->n_tasks, sizeof *choices);
   if (!choices) return cs_no_memory("choices", (size_t)program->n_tasks * sizeof *choices);

@@ -42,10 +42,13 @@ static cs_status load_plan(cs_session *session, const cs_device_info *info) {
                           planned->plan->layouts, &planned->program);
   }
   if (st == CS_OK) {
-    st = cs_annotate(
-        cs_plan_check(planned->plan, planned->program, session->settings.options.workspace_limit,
-                      session->settings.options.memory_limit),
-        "%s: ", path);
+    st = cs_plan_check(planned->plan, planned->program, session->settings.options.workspace_limit,
+                       session->settings.options.memory_limit);
+  }
+  if (cs_status_code(st) == CS_CODE_INTERNAL) { /* what the file says is wrong, not what we made */
+    cs_status bad = cs_error(CS_CODE_BAD_INPUT, "%s: %s", path, cs_status_message(st));
+    cs_status_free(st);
+    st = bad;
   }
   return st;
 }

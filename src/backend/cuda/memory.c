@@ -66,14 +66,23 @@ static cs_status convert(cs_backend *backend, const cs_tensor_desc *from_desc, c
   return cs_cuda_copy_launch(from_desc, from, to_desc, to, native_stream);
 }
 
+/* The caller's array is as aligned as its address is. */
+static cs_tensor_desc plain_desc(const cs_tensor_desc *desc, const float *nchw) {
+  cs_tensor_desc plain = cs_tensor_dense(&desc->shape, CS_DTYPE_F32, CS_LAYOUT_NCHW);
+  while (plain.alignment > 1 && (uintptr_t)nchw % (uintptr_t)plain.alignment != 0) {
+    plain.alignment /= 2;
+  }
+  return plain;
+}
+
 cs_status cs_cuda_import(cs_backend *backend, const float *nchw, const cs_tensor_desc *desc,
                          void *tensor, void *native_stream) {
-  cs_tensor_desc plain = cs_tensor_dense(&desc->shape, CS_DTYPE_F32, CS_LAYOUT_NCHW);
+  cs_tensor_desc plain = plain_desc(desc, nchw);
   return convert(backend, &plain, nchw, desc, tensor, native_stream);
 }
 
 cs_status cs_cuda_export(cs_backend *backend, const cs_tensor_desc *desc, const void *tensor,
                          float *nchw, void *native_stream) {
-  cs_tensor_desc plain = cs_tensor_dense(&desc->shape, CS_DTYPE_F32, CS_LAYOUT_NCHW);
+  cs_tensor_desc plain = plain_desc(desc, nchw);
   return convert(backend, desc, tensor, &plain, nchw, native_stream);
 }
