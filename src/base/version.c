@@ -13,4 +13,6 @@ int cs_version_number(void) {
   return CS_VERSION_MAJOR * 10000 + CS_VERSION_MINOR * 100 + CS_VERSION_PATCH;
 }
 
-void cs_string_free(char *string) { free(string); }
+void cs_string_free(char *string) {
+  free(string);
+}

@@ -43,7 +43,8 @@ static int64_t sysconf_or(int name, int64_t otherwise) {
   return value > 0 ? value : otherwise;
 }
 
-/* The last-level cache that the first processor is part of; sysconf adds those of a whole host up. */
+/* The last-level cache that the first processor is part of; sysconf adds those of a whole host up.
+ */
 static int64_t last_cache_bytes(void) {
   for (int index = 4; index >= 2; index--) {
     char path[80];
