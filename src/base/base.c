@@ -44,7 +44,7 @@ cs_status cs_strdup_to(const char *text, char **out) {
 void cs_strbuf_append(cs_strbuf *buffer, const char *text, size_t length) {
   if (buffer->failed) return;
   cs_status st = cs_grow(&buffer->data, &buffer->capacity, buffer->length + length + 1, 1);
-  if (st != CS_OK) {
+  if (st != CS_OK || !buffer->data) {
     cs_status_free(st);
     buffer->failed = true;
     return;

@@ -76,7 +76,7 @@ void cs_rng_fill_normal(cs_rng *rng, float *out, int64_t count, double mean, dou
 /* ---- Half floats: round to nearest even; NaN, infinities and subnormals kept ---- */
 
 uint16_t cs_f32_to_f16(float value);
-float cs_f16_to_f32(uint16_t bits);
+float cs_f16_to_f32(uint16_t half);
 uint16_t cs_f32_to_bf16(float value);
 float cs_bf16_to_f32(uint16_t bits);
 

@@ -159,6 +159,7 @@ static cs_status sample_all(run_case *run) {
   }
   for (int i = 0; i < run->n; i++) {
     run_contender *contender = &run->contenders[i];
+    /* free_case() releases the samples. NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
     CS_RETURN_IF_ERROR(cs_stats_of(contender->samples, contender->n_samples, &contender->stats));
     CS_RETURN_IF_ERROR(
         cs_session_latency_b2b(contender->session, B2B_LAUNCHES, &contender->b2b_us));

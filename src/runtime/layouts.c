@@ -153,7 +153,8 @@ cs_status cs_choose_program(cs_session *session, const cs_measure_options *measu
   }
   if (n_available > 1) {
     double predicted;
-    qsort(search.costs.entries, search.costs.n, sizeof *search.costs.entries, compare_entries);
+    if (search.costs.n > 0)
+      qsort(search.costs.entries, search.costs.n, sizeof *search.costs.entries, compare_entries);
     CS_TRY(st,
            cs_layout_assign(graph, precision, available, n_available, cost_of, &search.costs,
                             layouts, &predicted),

@@ -13,7 +13,7 @@ typedef struct cs_settings {
   char *policy, *weights_path, *cache_dir, *plan_path;
   char **pins, **bans, **keep;
 } cs_settings;
-cs_status cs_settings_copy(const cs_session_options *options, cs_settings *out) CS_MUST_USE;
+cs_status cs_settings_copy(const cs_session_options *from, cs_settings *out) CS_MUST_USE;
 void cs_settings_free(cs_settings *settings);
 
 /* Parameters shared by forked sessions (used by one thread at a time, as their device is). */
