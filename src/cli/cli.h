@@ -30,7 +30,7 @@ typedef struct cli_options {
   uint64_t seed;
   int64_t workspace_limit, memory_limit;
   int streams, samples;
-  bool frozen, refresh, deterministic, quiet, verbose, fast;
+  bool frozen, refresh, deterministic, quiet, verbose;
   int verify; /* -1 none, else cs_verify_level */
 } cli_options;
 
@@ -42,7 +42,6 @@ enum {
   CLI_SEED = 1 << 3,
   CLI_OUTPUT = 1 << 4,
   CLI_DEVICE = 1 << 5,
-  CLI_WEIGHTS = 1 << 6,
 };
 
 typedef struct cli_command {
@@ -73,9 +72,6 @@ void cli_end_progress(void);
 /* True once Ctrl-C was pressed. */
 bool cli_interrupted(void *unused);
 cs_status cli_check_interrupt(void) CS_MUST_USE;
-
-/* Makes an error status with the library's own help: code by name, message formatted. */
-void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Fills session options from the command's. */
 void cli_session_options(const cli_options *options, int64_t batch, cs_precision precision,

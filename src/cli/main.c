@@ -104,15 +104,6 @@ const cs_logger *cli_logger(const cli_options *options) {
   return &logger;
 }
 
-void cli_warn(const char *format, ...) {
-  char message[1024];
-  va_list args;
-  va_start(args, format);
-  vsnprintf(message, sizeof message, format, args);
-  va_end(args);
-  write_log(NULL, CS_LOG_WARNING, message);
-}
-
 cs_status cli_error(cs_code code, const char *format, ...) {
   char message[2048];
   va_list args;

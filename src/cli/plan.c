@@ -92,7 +92,7 @@ const cli_command cli_plan = {
         "Plans a network and prints the plan, or writes it as convsched.plan/1 with --json; "
         "`run --plan FILE` executes it.\v"
         "Example:\n  convsched plan models/googlenet.json --dtype f16 --json googlenet.plan.json",
-    .options = CLI_PLANNING | CLI_JSON | CLI_WEIGHTS,
+    .options = CLI_PLANNING | CLI_JSON,
     .min_models = 1,
     .max_models = 1,
     .run = plan_command};
