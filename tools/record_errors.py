@@ -5,8 +5,8 @@
     tools/record_errors.py --models resnet50 --dtypes f16 --batch 1 32 --device cuda
 
 Parameters and input are those that convsched generates from the seed (docs/weights.md). The graph
-runs as written, eagerly, in float64 and in the dtype; the error is the L2 norm of the difference
-over the L2 norm of the float64 outputs. An entry of the same model, dtype, batch, seed and device
+runs as written, eagerly, in float64 and in the dtype, contiguous and channels-last (the larger error
+counts); the error is the L2 norm of the difference over the L2 norm of the float64 outputs. An entry of the same model, dtype, batch, seed and device
 is replaced, every other entry stays. Needs torch and numpy.
 """
 
@@ -45,9 +45,10 @@ def allow_tf32(allowed):
     torch.backends.cudnn.allow_tf32 = allowed
 
 
-def run(graph, state, inputs, dtype, device):
+def run(graph, state, inputs, dtype, device, channels_last=False):
     """The outputs as one float64 vector on the CPU."""
-    module = TorchGraph(graph, state, dtype=DTYPES.get(dtype, torch.float64), device=device)
+    module = TorchGraph(graph, state, dtype=DTYPES.get(dtype, torch.float64), device=device,
+                        channels_last=channels_last)
     allow_tf32(dtype == "tf32")
     # As measured beside convsched: without it cuDNN may not take the tensor cores tf32 allows.
     torch.backends.cudnn.benchmark = device == "cuda"
@@ -57,18 +58,23 @@ def run(graph, state, inputs, dtype, device):
 
 
 def measure(graph, dtypes, batch, seed, device):
-    """Yields (dtype, relative L2 error); leaves out, with a line, what PyTorch cannot run."""
+    """Yields (dtype, relative L2 error, memory format): the larger error of the two formats, as
+    PyTorch's libraries compute some graphs in tf32 in one of them only. Leaves out, with a line,
+    what PyTorch cannot run."""
     state = weights.generate(graph, seed)
     inputs = [weights.generate_input(name, seed, shape)
               for name, shape in graph_json.input_shapes(graph, batch).items()]
     wanted = run(graph, state, inputs, "f64", device)
     for dtype in dtypes:
         try:
-            found = run(graph, state, inputs, dtype, device)
+            found = {"channels_last" if last else "contiguous":
+                     run(graph, state, inputs, dtype, device, last) for last in (False, True)}
         except NotImplementedError as problem:
             print(f"{graph.name} {dtype}: left out: {problem}", file=sys.stderr)
             continue
-        yield dtype, float((found - wanted).norm() / wanted.norm())
+        errors = {form: float((y - wanted).norm() / wanted.norm()) for form, y in found.items()}
+        form = max(errors, key=errors.get)
+        yield dtype, errors[form], form
 
 
 def merge(path, entries):
@@ -104,11 +110,11 @@ def main():
     for model in options.models:
         graph = graph_json.load(ROOT / "models" / f"{model}.json")
         for batch in options.batch:
-            for dtype, error in measure(graph, dtypes, batch, options.seed, options.device):
+            for dtype, error, form in measure(graph, dtypes, batch, options.seed, options.device):
                 entry = {"model": model, "dtype": dtype, "batch": batch, "seed": options.seed,
-                         "rel_l2": float(f"{error:.6g}"), **fixed}
+                         "rel_l2": float(f"{error:.6g}"), "memory_format": form, **fixed}
                 merge(options.out, [entry])
-                print(f"{model} {dtype} batch {batch}: {error:.3e}", file=sys.stderr)
+                print(f"{model} {dtype} batch {batch}: {error:.3e} ({form})", file=sys.stderr)
     return 0
 
 

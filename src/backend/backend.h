@@ -14,12 +14,21 @@
 
 #include "graph/op.h"
 #include "profiler/candidate.h"
+#include "profiler/counters.h"
 
 typedef struct cs_backend cs_backend;   /* an open device */
 typedef struct cs_exec cs_exec;         /* a prepared candidate; immutable once prepared */
 typedef struct cs_schedule cs_schedule; /* a realised schedule */
 
 #define CS_MAX_DEVICE_LAYOUTS 4
+
+/* What the blocks of one unit (SM) share; 0: unknown. */
+typedef struct cs_unit_limits {
+  int registers, threads, blocks;
+  int shared_bytes;          /* of all blocks together, the driver's own share included */
+  int reserved_shared_bytes; /* of every block, by the driver */
+  int warp_size;
+} cs_unit_limits;
 
 typedef struct cs_device_info {
   char backend[16]; /* "cpu", "cuda", "sim" */
@@ -37,7 +46,17 @@ typedef struct cs_device_info {
   int prepare_threads;    /* that preparing stored candidates gains from; 0: all cores */
   int compute_capability; /* 90; CPU: 0 */
   int clock_mhz;          /* 0: unknown */
+  cs_unit_limits unit;
 } cs_device_info;
+
+/* How the device is doing now. NaN, -1 or "" : unknown. */
+typedef struct cs_device_state {
+  double clock_mhz, memory_clock_mhz, temperature_c, power_w;
+  char throttle[128];    /* reasons that slow the clock now, comma-separated; "" none or unknown */
+  int other_processes;   /* that compute on it beside this one */
+  int partitioned;       /* 1: a slice of a device (MIG); 0: the whole */
+  char unavailable[192]; /* why something above is unknown and what to do about it; "" */
+} cs_device_state;
 
 typedef struct cs_enumerate_options {
   int64_t workspace_limit;
@@ -65,6 +84,19 @@ typedef struct cs_kernel_info { /* one kernel of a schedule, from the driver */
   int grid[3], block[3], cluster[3];
   int registers, static_shared, dynamic_shared, local_bytes, blocks_per_unit;
 } cs_kernel_info;
+
+typedef struct cs_kernel_counts { /* one kernel of a schedule, counted by itself */
+  char name[256];
+  cs_counters counters;
+} cs_kernel_counts;
+
+typedef struct cs_kernel_trace { /* one kernel as it ran */
+  char name[256];
+  double start_us, end_us; /* from the start of the first kernel */
+  int stream;              /* of the device's own numbering; -1: unknown */
+  int grid[3], block[3];
+  int registers, static_shared, dynamic_shared, local_bytes;
+} cs_kernel_trace;
 
 typedef struct cs_backend_vtable {
   const char *name;
@@ -119,6 +151,19 @@ typedef struct cs_backend_vtable {
    * Writes up to `capacity`, sets *count to all there are. */
   cs_status (*schedule_kernels)(cs_schedule *schedule, cs_kernel_info *out, int capacity,
                                 int *count) CS_MUST_USE;
+  /* Optional (default: no counters). Counters of every kernel of one run, one kernel at a time, in
+   * the order they ran: up to `capacity`, *count all there are. NOT_FOUND: not available, the
+   * message says why and how to get them. Times taken meanwhile are worth nothing. */
+  cs_status (*schedule_counters)(cs_schedule *schedule, cs_kernel_counts *out, int capacity,
+                                 int *count) CS_MUST_USE;
+  /* Optional, the same errors: counters over one whole run, kernels overlapping as they do. */
+  cs_status (*schedule_counters_whole)(cs_schedule *schedule, cs_counters *out) CS_MUST_USE;
+  /* Optional, the same errors: when each kernel of one run started and ended (with the tracer's
+   * overhead), in order of start. */
+  cs_status (*schedule_trace)(cs_schedule *schedule, cs_kernel_trace *out, int capacity,
+                              int *count) CS_MUST_USE;
+  /* Optional (default: nothing known): clocks, temperature, who else is there. */
+  cs_status (*state)(cs_backend *backend, cs_device_state *out) CS_MUST_USE;
   /* Optional (default: USAGE error): runs asynchronously on the caller's native stream, ordered
    * after what is on it. */
   cs_status (*schedule_run_on)(cs_schedule *schedule, void *native_stream) CS_MUST_USE;

@@ -18,10 +18,38 @@ typedef struct cs_measurement {
   char *reason;  /* why rejected; NULL */
 } cs_measurement;
 
+/* One kernel of a candidate. */
+typedef struct cs_kernel_profile {
+  cs_kernel_info info; /* `launch` means nothing here */
+  bool counted;
+  cs_counters counters; /* NaN where not known; all of it unless counted */
+} cs_kernel_profile;
+
 typedef struct cs_record {
   cs_candidate candidate;
   cs_measurement measured;
+  cs_kernel_profile *kernels; /* in the order they run; NULL: not recorded */
+  int n_kernels;
 } cs_record;
+
+/* Operations that were run together, each with one candidate and on a stream of its own. */
+typedef struct cs_corun_member {
+  char *signature, *candidate; /* the candidate's id */
+} cs_corun_member;
+
+typedef struct cs_corun {
+  cs_corun_member *members; /* sorted by signature, then candidate; the same one may come twice */
+  int n;
+  double serial_us;                 /* median: one after the other, on one stream */
+  double concurrent_us;             /* median: each on its own stream */
+  double p10_us, p90_us, variation; /* of the concurrent samples */
+  int samples;
+  double
+      overlap; /* share of the concurrent time in which at least two of them ran; NaN: not known */
+  char limiter[16]; /* "registers", "shared", "blocks", "none"; "": not known */
+  bool counted;
+  cs_counters counters; /* of the concurrent run as a whole */
+} cs_corun;
 
 /* One enumeration that was measured to the end (a line of its own says so). */
 typedef struct cs_completion {
@@ -69,6 +97,32 @@ bool cs_op_profile_covers(const cs_op_profile *operation, const cs_completion *w
  * wanted, prepared for `threads` threads (0: any; a candidate without a thread count fits all). */
 bool cs_record_admissible(const cs_record *record, int64_t workspace_limit, bool deterministic,
                           int threads);
+/* Puts the kernels of a candidate that has a record (NOT_FOUND otherwise), in place of older ones;
+ * kernels that are not counted do not replace counted ones of the same names. */
+cs_status cs_profile_add_kernels(cs_profile *profile, const char *signature, const char *candidate,
+                                 const cs_kernel_profile *kernels, int n) CS_MUST_USE;
+/* Adds or replaces the co-run of these members. Sorts nothing: cs_corun_sort first. */
+cs_status cs_profile_add_corun(cs_profile *profile, const cs_corun *corun) CS_MUST_USE;
+void cs_corun_sort(cs_corun *corun);
+void cs_corun_clear(cs_corun *corun);
+/* Co-runs whose members are of exactly these signatures (sorted, repeats included; signatures NULL:
+ * all there are): pointers valid until the next call that adds. `*out` is released with free(). */
+cs_status cs_profile_coruns(const cs_profile *profile, const char *const *signatures, int n,
+                            const cs_corun ***out, int *count) CS_MUST_USE;
+/* The device as it described itself: recorded once, so that a profile can be read elsewhere.
+ * NULL: not recorded. Only name, identity, units, bytes, unit limits and clock are kept. */
+cs_status cs_profile_set_device(cs_profile *profile, const cs_device_info *info) CS_MUST_USE;
+const cs_device_info *cs_profile_device(const cs_profile *profile);
+/* Opens one file (exported, or one of the cache, .gz too) to read, without a device; the identity
+ * is that of its first readable line. Nothing is ever written to it. */
+cs_status cs_profile_open_file(const char *path, const cs_logger *logger,
+                               cs_profile **out) CS_MUST_USE;
+const char *cs_profile_identity(const cs_profile *profile);
+/* Writes every line of this device, the latest of each key, sorted, to `path` (.gz: compressed). */
+cs_status cs_profile_export(const cs_profile *profile, const char *path) CS_MUST_USE;
+/* Takes over the lines of a file that are of this device and method. BAD_INPUT names the other
+ * device where the file has none of this one. */
+cs_status cs_profile_import(cs_profile *profile, const char *path, int *taken) CS_MUST_USE;
 const char *cs_profile_path(const cs_profile *profile); /* of the database file; NULL: memory */
 
 typedef struct cs_measure_options {

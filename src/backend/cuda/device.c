@@ -108,6 +108,7 @@ static const cs_backend_vtable cuda_vtable = {
 static cs_status open_device(cs_cuda_backend *cuda, int index) {
   int count = 0;
   CS_RETURN_IF_ERROR(cs_annotate(cs_cuda_device_count(&count), "cuda:%d: ", index));
+  cs_log(&cuda->base.logger, CS_LOG_DEBUG, "driver started, %d CUDA devices", count);
   if (index < 0 || index >= count) {
     return cs_error(CS_CODE_DEVICE, "cuda:%d is not there: this machine has %d CUDA device%s",
                     index, count, count == 1 ? "" : "s");
@@ -115,7 +116,9 @@ static cs_status open_device(cs_cuda_backend *cuda, int index) {
   CS_RETURN_IF_ERROR(cs_cudnn_check_version());
   CS_RETURN_IF_ERROR(cs_cuda_status(cudaSetDevice(index), "selecting CUDA device %d", index));
   cuda->device = index;
+  cs_log(&cuda->base.logger, CS_LOG_DEBUG, "context made");
   CS_RETURN_IF_ERROR(fill_info(index, &cuda->info));
+  cs_log(&cuda->base.logger, CS_LOG_DEBUG, "properties read");
   CS_RETURN_IF_ERROR(cs_cuda_driver_load(&cuda->driver));
   CS_RETURN_IF_ERROR(cs_cuda_status(cudaEventCreate(&cuda->start), "creating an event"));
   CS_RETURN_IF_ERROR(cs_cuda_status(cudaEventCreate(&cuda->stop), "creating an event"));
