@@ -35,6 +35,8 @@ static void add_head(const json_t *report, cs_strbuf *out) {
     cs_strbuf_printf(out, "Kernels added of %lld candidates, counters of %lld.\n",
                      integer_of(kernels, "recorded"), integer_of(kernels, "counted"));
   }
+  const char *unavailable = text_of(kernels, "unavailable");
+  if (unavailable[0]) cs_strbuf_printf(out, "No counters: %s.\n", unavailable);
 }
 
 static void add_operations(const json_t *report, cs_strbuf *out) {

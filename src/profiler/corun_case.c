@@ -241,7 +241,7 @@ static cs_corun_op *find_op(cs_corun_group *group, int task) {
 }
 
 static bool set_up_combinations(cs_corun_case *c) {
-  int64_t workspace[CS_CORUN_MOST][CS_PARETO_MOST];
+  int64_t workspace[CS_CORUN_MOST][CS_PARETO_MOST] = {{0}};
   int sizes[CS_CORUN_MOST];
   for (int i = 0; i < c->n; i++) {
     const cs_operation *operation = &c->members[i]->operation;

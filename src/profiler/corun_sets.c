@@ -106,10 +106,10 @@ static double weight_of(const block_sets *b, int i) {
 /* The heaviest `most` members. */
 static uint64_t heaviest(const block_sets *b, uint64_t set) {
   while (__builtin_popcountll(set) > b->all->most) {
-    int lightest = -1;
+    int lightest = __builtin_ctzll(set);
     for (uint64_t left = set; left; left &= left - 1) {
       int i = __builtin_ctzll(left);
-      if (lightest < 0 || weight_of(b, i) < weight_of(b, lightest)) lightest = i;
+      if (weight_of(b, i) < weight_of(b, lightest)) lightest = i;
     }
     set &= ~(UINT64_C(1) << lightest);
   }

@@ -66,8 +66,8 @@ static void names_clear(set_names *names, int n) {
 static cs_status names_of(const cs_profiling *profiling, const cs_corun_set *set, set_names *out) {
   const cs_device_info *device = profiling->backend->vtable->info(profiling->backend);
   const cs_record *records[CS_CORUN_MOST][CS_PARETO_MOST];
-  int64_t workspace[CS_CORUN_MOST][CS_PARETO_MOST];
-  int sizes[CS_CORUN_MOST], choice[CS_CORUN_MOST];
+  int64_t workspace[CS_CORUN_MOST][CS_PARETO_MOST] = {{0}};
+  int sizes[CS_CORUN_MOST] = {0}, choice[CS_CORUN_MOST] = {0};
   cs_status st = CS_OK;
   memset(out, 0, sizeof *out);
   out->fits = true;

@@ -134,13 +134,15 @@ double cs_trace_overlap(const cs_kernel_trace *trace, int n) {
     end = fmax(end, trace[k].end_us);
   }
   if (n < 1 || !(end > begin)) return NAN;
-  for (double at = begin, next; at < end; at = next) {
-    next = next_change(trace, n, at);
+  double at = begin;
+  while (at < end) {
+    double next = next_change(trace, n, at);
     for (int k = 0; k < n; k++) {
       if (trace[k].start_us > at || trace[k].end_us < next) continue;
       if (others_run(trace, n, k, at, next)) together += next - at;
       break;
     }
+    at = next;
   }
   return together / (end - begin);
 }

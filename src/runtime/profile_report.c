@@ -214,7 +214,8 @@ static void add_warnings(report *r) {
     warn(r, "%d operations vary by more than %.1f%%, the worst by %.1f%% (%s)", r->noisy,
          100 * NOISY, 100 * r->worst, r->worst_task);
   }
-  if (p->options.counters && p->kernels.unavailable[0]) {
+  if (p->options.counters && p->kernels.unavailable[0] &&
+      p->session->device->backend->vtable->schedule_counters) {
     warn(r, "counters: unavailable: %s", p->kernels.unavailable);
   } else if (p->coruns.unavailable[0]) {
     warn(r, "counters of co-runs: unavailable: %s", p->coruns.unavailable);
