@@ -8,7 +8,7 @@
 #include "profiler/corun.h"
 
 /* Time for samples: of a whole call, and the least and most of a set. */
-#define CALL_BUDGET_US 40e6
+#define CALL_BUDGET_US 25e6
 #define LEAST_BUDGET_US 0.08e6
 #define MOST_BUDGET_US 0.5e6
 /* Sets whose records are counted: replaying a chain for every group of counters takes long. */

@@ -143,9 +143,13 @@ static cs_status measure_policy(cs_model_profiling *p, const cs_session_options 
   own.policy = policy;
   cs_settings_free(&session->settings);
   cs_planned_free(&session->planned);
+  int threads = p->measure.threads;
   CS_RETURN_IF_ERROR(cs_settings_copy(&own, &session->settings));
   CS_RETURN_IF_ERROR(cs_planning_begin(session, &p->measure));
   p->measure.full = p->options.full;
+  /* Policies that give their streams the same threads share all measurements. */
+  if (p->refreshed && p->measure.threads == threads) p->measure.refresh = false;
+  p->refreshed = true;
   if (p->options.n_nodes > 0) return measure_nodes(p);
   return measure_network(p);
 }
@@ -184,6 +188,7 @@ static cs_status run_steps(cs_model_profiling *p, const cs_session_options *opti
   cs_device *device = p->session->device;
   CS_RETURN_IF_ERROR(read_state(p, &p->before, &p->state_known));
   CS_RETURN_IF_ERROR(measure_times(p, options));
+  p->measure.refresh = p->session->settings.options.refresh;
   CS_RETURN_IF_ERROR(
       cs_profile_set_device(device->profile, device->backend->vtable->info(device->backend)));
   cs_profiling steps = cs_model_steps(p, p->program, p->tasks);
