@@ -42,11 +42,11 @@ static void add_head(const json_t *report, cs_strbuf *out) {
 static void add_operations(const json_t *report, cs_strbuf *out) {
   size_t i;
   json_t *operation;
-  cs_strbuf_printf(out, "%-28s %-13s %-8s %5s %10s %10s %8s %6s  %s\n", "operation", "kind",
+  cs_strbuf_printf(out, "%-28s %-17s %-8s %5s %10s %10s %8s %6s  %s\n", "operation", "kind",
                    "layout", "tasks", "cold us", "candidates", "rejected", "pareto", "fastest");
   json_array_foreach(json_object_get(report, "operations"), i, operation) {
     const json_t *best = json_object_get(operation, "best");
-    cs_strbuf_printf(out, "%-28s %-13s %-8s %5lld %10.2f %10lld %8lld %6zu  %s\n",
+    cs_strbuf_printf(out, "%-28s %-17s %-8s %5lld %10.2f %10lld %8lld %6zu  %s\n",
                      text_of(operation, "task"), text_of(operation, "op"),
                      text_of(operation, "layout"), integer_of(operation, "tasks"),
                      number_of(best, "cold_us"), integer_of(operation, "candidates"),

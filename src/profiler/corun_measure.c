@@ -45,6 +45,7 @@ cs_status cs_corun_of(const cs_corun_case *c, const cs_combination *combination,
   }
   snprintf(out->limiter, sizeof out->limiter, "%s", cs_demands_limiter(device, demands, c->n));
   out->overlap = NAN;
+  for (int k = 0; k < CS_COUNTER_COUNT; k++) out->counters.value[k] = NAN;
   cs_corun_sort(out);
 done:
   if (st != CS_OK) cs_corun_clear(out);

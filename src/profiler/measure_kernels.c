@@ -1,4 +1,5 @@
 /* The kernels of candidates, from the schedule of one launch of each. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,7 +55,10 @@ static cs_status record_trial(const cs_measuring *m, const cs_op_buffers *buffer
            operation->name, trial->candidate.id, n, MOST_KERNELS);
     goto done;
   }
-  for (int k = 0; k < n; k++) kernels[k].info = infos[k];
+  for (int k = 0; k < n; k++) {
+    kernels[k].info = infos[k];
+    for (int c = 0; c < CS_COUNTER_COUNT; c++) kernels[k].counters.value[c] = NAN;
+  }
   CS_TRY(st,
          cs_profile_add_kernels(m->profile, operation->signature, trial->candidate.id, kernels, n),
          done);
