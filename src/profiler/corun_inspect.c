@@ -41,11 +41,21 @@ static cs_status trace_overlap(const cs_backend_vtable *vtable, cs_schedule *sch
 }
 
 /* NOT_FOUND is no error: what is missing is said once, at the end. */
-static cs_status note_unavailable(cs_corun_report *report, cs_status st) {
+static cs_status note_unavailable(char reason[256], cs_status st) {
   if (cs_status_code(st) != CS_CODE_NOT_FOUND) return st;
-  snprintf(report->unavailable, sizeof report->unavailable, "%s", cs_status_message(st));
+  snprintf(reason, 256, "%s", cs_status_message(st));
   cs_status_free(st);
   return CS_OK;
+}
+
+static bool wants_trace(const cs_corun_group *group, const cs_corun *record) {
+  return group->profiling->backend->vtable->schedule_trace && !group->report->untraced[0] &&
+         isnan(record->overlap);
+}
+
+static bool wants_counters(const cs_corun_group *group, const cs_corun *record) {
+  return group->profiling->backend->vtable->schedule_counters_whole &&
+         !group->report->unavailable[0] && !record->counted;
 }
 
 static cs_status run_inspected(const cs_corun_case *c, cs_schedule *schedule, bool counters,
@@ -56,10 +66,10 @@ static cs_status run_inspected(const cs_corun_case *c, cs_schedule *schedule, bo
     CS_RETURN_IF_ERROR(note_unavailable(report, trace_overlap(vtable, schedule, &record->overlap)));
     report->traced += !isnan(record->overlap);
   }
-  if (!counters || !vtable->schedule_counters_whole || record->counted) return CS_OK;
+  if (!counters || !wants_counters(c->group, record)) return CS_OK;
   cs_status st = vtable->schedule_counters_whole(schedule, &record->counters);
   record->counted = st == CS_OK;
-  CS_RETURN_IF_ERROR(note_unavailable(report, st));
+  CS_RETURN_IF_ERROR(note_unavailable(report->unavailable, st));
   if (!record->counted) return CS_OK;
   report->counted++;
   const char *counted = cs_counters_limiter(&record->counters);
@@ -84,6 +94,9 @@ static cs_status inspect_record(const cs_corun_case *c, const cs_corun *known, b
   cs_status st = CS_OK;
   cs_corun record;
   cs_schedule *schedule = NULL;
+  if (!wants_trace(c->group, known) && !(counters && wants_counters(c->group, known))) {
+    return CS_OK;
+  }
   const cs_combination *combination = combination_of(c, known);
   if (!combination) return CS_OK;
   CS_RETURN_IF_ERROR(copy_record(c, combination, known, &record));

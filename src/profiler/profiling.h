@@ -48,6 +48,7 @@ typedef struct cs_corun_report {
   int limiter_differences; /* counters named another limiter than static resources do */
   double seconds;
   char unavailable[256]; /* why there are no counters; "" */
+  char untraced[256];    /* why overlap is not known; "" */
 } cs_corun_report;
 
 /* Measures the sets of cs_corun_sets_of that the profile lacks: candidates of the Pareto sets in
