@@ -63,7 +63,8 @@ static cs_status run_inspected(const cs_corun_case *c, cs_schedule *schedule, bo
   const cs_backend_vtable *vtable = c->group->profiling->backend->vtable;
   cs_corun_report *report = c->group->report;
   if (vtable->schedule_trace && isnan(record->overlap)) {
-    CS_RETURN_IF_ERROR(note_unavailable(report, trace_overlap(vtable, schedule, &record->overlap)));
+    CS_RETURN_IF_ERROR(
+        note_unavailable(report->untraced, trace_overlap(vtable, schedule, &record->overlap)));
     report->traced += !isnan(record->overlap);
   }
   if (!counters || !wants_counters(c->group, record)) return CS_OK;

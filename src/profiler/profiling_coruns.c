@@ -214,6 +214,13 @@ static cs_status measure_set(cs_corun_group *group, const cs_corun_set *set) {
   return st;
 }
 
+/* The device gives neither traces nor counters. */
+static bool given_up(const coruns_pass *pass) {
+  const cs_backend_vtable *vtable = pass->profiling->backend->vtable;
+  return (!vtable->schedule_trace || pass->report->untraced[0]) &&
+         (!vtable->schedule_counters_whole || pass->report->unavailable[0]);
+}
+
 /* The wanted sets from `first` on that are of one block; *next is behind them. */
 static cs_status run_block(coruns_pass *pass, const cs_corun_set *all, int first, int *next) {
   cs_corun_group group;
@@ -226,8 +233,7 @@ static cs_status run_block(coruns_pass *pass, const cs_corun_set *all, int first
   group.report = pass->report;
   group.budget_us = fmin(fmax(CALL_BUDGET_US / pass->n_wanted, LEAST_BUDGET_US), MOST_BUDGET_US);
   cs_status st = CS_OK;
-  for (int i = first;
-       i < *next && st == CS_OK && !(pass->inspecting && pass->report->unavailable[0]); i++) {
+  for (int i = first; i < *next && st == CS_OK && !(pass->inspecting && given_up(pass)); i++) {
     if (cs_measuring_cancelled(&pass->measuring)) {
       st = cs_error(CS_CODE_CANCELLED, "profiling was interrupted; what was measured is kept");
       break;

@@ -220,6 +220,7 @@ static void add_warnings(report *r) {
   } else if (p->coruns.unavailable[0]) {
     warn(r, "counters of co-runs: unavailable: %s", p->coruns.unavailable);
   }
+  if (p->coruns.untraced[0]) warn(r, "overlap of co-runs: unknown: %s", p->coruns.untraced);
   if (p->coruns.limiter_differences > 0) {
     warn(r, "in %d co-runs counters name another limiter than static resources do",
          p->coruns.limiter_differences);

@@ -307,6 +307,21 @@ static void test_inspected(void **state) {
   free(sets);
 }
 
+/* Counters are refused, once; traces go on. */
+static void test_traced_without_counters(void **state) {
+  fixture *f = *state;
+  cs_corun_report report = {0};
+  measure(f);
+  assert_ok(cs_profiling_coruns(&f->steps, &report));
+  f->fake.uncounted = true;
+  assert_ok(cs_profiling_corun_counters(&f->steps, &report));
+  assert_int_equal(report.traced, 2 * 12);
+  assert_int_equal(report.counted, 0);
+  assert_int_equal(f->fake.counted, 1);
+  assert_non_null(strstr(report.unavailable, "ask the administrator"));
+  assert_string_equal(report.untraced, "");
+}
+
 /* Two workspaces at once exceed the limit: the larger is given up for a candidate with less. */
 static void test_workspace_limit(void **state) {
   fixture *f = *state;
@@ -363,6 +378,7 @@ int main(void) {
       TEST(test_second_run),
       TEST(test_frozen),
       TEST(test_inspected),
+      TEST(test_traced_without_counters),
       TEST(test_workspace_limit),
       TEST(test_nothing_fits),
   };
