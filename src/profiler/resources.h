@@ -1,40 +1,45 @@
-/* What a kernel takes of the resources that the blocks of one SM share. Pure arithmetic on what the
- * driver tells of the kernel and of the device. */
+/* What kernels take of a unit (SM), as shares of what its resident blocks have in common. Pure. */
 #ifndef CONVSCHED_PROFILER_RESOURCES_H_
 #define CONVSCHED_PROFILER_RESOURCES_H_
 
-#include "backend/backend.h"
+#include "profiler/profile.h"
 
-/* What one block of a kernel is given, in units of allocation: registers by the warp, in pieces of
- * 256; threads as whole warps; shared memory, the driver's own part included, in pieces of 128
- * bytes. These are the pieces of compute capabilities 8.0 to 9.x; before 8.0 shared memory came in
- * pieces of 256. */
-typedef struct cs_block_use {
-  int64_t registers, shared_bytes;
-  int threads;
-} cs_block_use;
+typedef enum cs_resource {
+  CS_RESOURCE_REGISTERS,
+  CS_RESOURCE_SHARED,
+  CS_RESOURCE_THREADS,
+  CS_RESOURCE_BLOCKS,
+  CS_RESOURCE_COUNT
+} cs_resource;
+/* "registers", "shared", "threads", "blocks". */
+const char *cs_resource_name(cs_resource resource);
 
-/* Shares are of one SM, 0 … 1, by the blocks that are resident on it when the kernel runs alone,
- * spread evenly over the SMs; NaN where the kernel or the device does not tell enough. */
-typedef struct cs_resource_shares {
-  double registers, shared, threads, blocks;
-  int blocks_fitting;  /* as many fit on one SM; 0: unknown */
-  int blocks_resident; /* as many are there: fewer where the grid is small; 0: unknown */
-  double waves;        /* blocks over those that fit on the device at once; NaN: unknown */
-  int units_occupied;  /* SMs with a block in the first wave; 0: unknown */
-} cs_resource_shares;
+/* Demand of a kernel whose blocks lie as densely as they fit; of several kernels, the maximum. */
+typedef struct cs_demand {
+  bool known;
+  double share[CS_RESOURCE_COUNT]; /* of a unit's total, by the blocks resident on it */
+  int resident;                    /* those blocks */
+  int units;                       /* that the blocks fill, at most the device's */
+  double waves;                    /* blocks over what all units hold at once */
+} cs_demand;
 
-/* Blocks of a launch; 0: unknown. */
-int64_t cs_kernel_blocks(const cs_kernel_info *kernel);
+/* Registers are allocated by the warp, in steps of 8 a thread and 256 a warp, shared memory in
+ * steps of 128 bytes beside what the driver reserves. Shares of a resource whose total is not
+ * known are 0. */
+cs_demand cs_kernel_demand(const cs_unit_limits *unit, int units, const cs_kernel_info *kernel);
+/* Not known without kernels or without a unit's limits. */
+cs_demand cs_kernels_demand(const cs_device_info *device, const cs_kernel_profile *kernels, int n);
+/* The largest of the shares. */
+double cs_demand_dominant(const cs_demand *demand);
+/* What keeps n candidates from being resident together on every unit: the resource that fills
+ * first. "none" where they fit beside or between each other, "" where a demand is not known. */
+const char *cs_demands_limiter(const cs_device_info *device, const cs_demand *const *demands,
+                               int n);
+/* What counters of blocks held up say: the resource with most of it, "none", "" if not known. */
+const char *cs_counters_limiter(const cs_counters *counters);
 
-cs_block_use cs_kernel_block_use(const cs_kernel_info *kernel, const cs_unit_limits *unit);
-
-/* How many blocks fit on one SM: the driver's own figure (blocks_per_unit) where known, else by the
- * limits, registers being handed out by quarters of the SM. 0: unknown, or none fits. */
-int cs_kernel_blocks_fitting(const cs_kernel_info *kernel, const cs_unit_limits *unit);
-
-/* `units`: SMs the kernel may use (0: unknown). */
-cs_resource_shares cs_kernel_shares(const cs_kernel_info *kernel, const cs_unit_limits *unit,
-                                    int units);
+/* Share of the time from the first start to the last end in which kernels of at least two streams
+ * (or two kernels, where streams are not known) ran. `trace` in order of start. NaN for none. */
+double cs_trace_overlap(const cs_kernel_trace *trace, int n);
 
 #endif
