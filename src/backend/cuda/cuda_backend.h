@@ -5,11 +5,12 @@
 #include "backend/backend.h"
 #include "backend/cuda/cudnn_pool.h"
 #include "backend/cuda/driver.h"
+#include "backend/cuda/start.h"
 
 #define CS_CUDA_MAX_STREAMS 32
 #define CS_CUDA_DEFAULT_STREAMS 8
 
-typedef struct cs_cuda_backend {
+struct cs_cuda_backend {
   cs_backend base;
   int device; /* CUDA's index */
   cs_device_info info;
@@ -17,13 +18,14 @@ typedef struct cs_cuda_backend {
   cs_cudnn_pool pool;
   cudaStream_t streams[CS_CUDA_MAX_STREAMS]; /* non-blocking, made when first needed */
   cudaEvent_t start, stop;                   /* of timings */
-} cs_cuda_backend;
+  cs_cuda_start *starting;                   /* makes context, handle, stream 0 and events */
+};
 
 static inline cs_cuda_backend *cs_cuda(const cs_backend *backend) {
   return (cs_cuda_backend *)(uintptr_t)backend;
 }
 
-/* Makes the backend's device the calling thread's current one. */
+/* Waits for the device's start and makes it the calling thread's current one. */
 cs_status cs_cuda_enter(const cs_cuda_backend *backend) CS_MUST_USE;
 /* Stream `index`, made when first asked for. */
 cs_status cs_cuda_stream(cs_cuda_backend *backend, int index, cudaStream_t *out) CS_MUST_USE;

@@ -59,7 +59,7 @@ static int set_versions(json_t *object) {
   cupti_version(text);
   failed |= set_text(object, "cupti", text);
   const char *connections = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
-  failed |= set_text(object, "cuda_device_max_connections", connections ? connections : "");
+  failed |= set_text(object, "cuda_device_max_connections", connections ? connections : "8");
   return failed;
 }
 
