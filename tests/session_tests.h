@@ -94,11 +94,43 @@ static cs_session *new_session(const char *policy) {
   return session;
 }
 
-static bool verified(cs_session *session, cs_verify_level level) {
+/* A log is all that is seen of a run elsewhere, so it says everything. */
+static void print_verification(const cs_verification *v) {
+  print_error("%d nodes checked; worst %s at %g of its limit %g; rel_l2 %g, max_scaled %g\n",
+              v->nodes_checked, v->worst_node, v->worst_ratio, v->tolerance, v->rel_l2,
+              v->max_scaled);
+  print_error("bit for bit: %s; end to end %g, limit %g; problem: %s\n",
+              !v->bitwise_applies ? "does not apply"
+              : v->bitwise_equal  ? "equal"
+                                  : "different",
+              v->end_to_end, v->end_to_end_limit, v->problem);
+}
+
+static cs_verification verify(cs_session *session, cs_verify_level level) {
   cs_verification result;
   assert_ok(cs_session_verify(session, level, &result));
-  assert_true(result.nodes_checked > 0);
-  return result.passed;
+  bool consistent = result.nodes_checked > 0 && result.passed == (result.problem[0] == '\0') &&
+                    (result.worst_ratio <= 1 || !result.passed);
+  if (!consistent) {
+    print_verification(&result);
+    fail_msg("passed is %d, which the rest contradicts", result.passed);
+  }
+  return result;
+}
+
+static void assert_verified(cs_session *session, cs_verify_level level) {
+  cs_verification result = verify(session, level);
+  if (result.passed) return;
+  print_verification(&result);
+  fail_msg("verification failed: %s", result.problem);
+}
+
+/* `fragment`: of what verification says is wrong. */
+static void assert_caught(cs_session *session, cs_verify_level level, const char *fragment) {
+  cs_verification result = verify(session, level);
+  if (!result.passed && strstr(result.problem, fragment)) return;
+  print_verification(&result);
+  fail_msg("the planted fault was not caught as \"%s\"", fragment);
 }
 
 /* ---- Planted faults ---- */
@@ -130,7 +162,7 @@ static void test_unharmed_passes(void **state) {
   for (int p = 0; p < 2; p++) {
     cs_session *session = new_session(policies[p]);
     refresh_arena(session);
-    assert_true(verified(session, CS_VERIFY_FULL));
+    assert_verified(session, CS_VERIFY_FULL);
     cs_session_destroy(session);
   }
 }
@@ -144,7 +176,7 @@ static void test_swapped_images_are_caught(void **state) {
   memcpy(swapped + image, session->inputs[0], (size_t)image * sizeof *swapped);
   assert_ok(cs_tensor_write(&session->realised, session->planned.program, session->planned.plan,
                             session->planned.program->input_tensors[0], swapped));
-  assert_false(verified(session, CS_VERIFY_SAMPLE));
+  assert_caught(session, CS_VERIFY_SAMPLE, "differs from the serial run");
   free(swapped);
   cs_session_destroy(session);
 }
@@ -158,7 +190,7 @@ static void test_dropped_branch_is_caught(void **state) {
   memmove(&realised->launches[dropped], &realised->launches[dropped + 1],
           (size_t)(realised->n_launches - dropped) * sizeof *realised->launches);
   apply_fault(session);
-  assert_false(verified(session, CS_VERIFY_SAMPLE));
+  assert_caught(session, CS_VERIFY_SAMPLE, "differs from the serial run");
   cs_session_destroy(session);
 }
 
@@ -168,7 +200,7 @@ static void test_shifted_concat_slice_is_caught(void **state) {
   cs_launch *launch = &session->realised.launches[launch_of(session, "b1")];
   launch->output = (char *)launch->output + 256;
   apply_fault(session);
-  assert_false(verified(session, CS_VERIFY_SAMPLE));
+  assert_caught(session, CS_VERIFY_SAMPLE, "differs from the serial run");
   cs_session_destroy(session);
 }
 
@@ -179,7 +211,7 @@ static void test_stale_buffer_is_caught(void **state) {
   cs_launch *reader = &realised->launches[launch_of(session, "b3")];
   reader->inputs[0] = realised->launches[launch_of(session, "b1")].inputs[0];
   apply_fault(session);
-  assert_false(verified(session, CS_VERIFY_SAMPLE));
+  assert_caught(session, CS_VERIFY_SAMPLE, "differs from the serial run");
   cs_session_destroy(session);
 }
 
@@ -192,7 +224,7 @@ static void test_wrong_weights_are_caught(void **state) {
   for (int i = 0; i < 64; i++) ones[i] = 1;
   char *weights = (char *)realised->weights + realised->weight_offset[launch_of(session, "b3")];
   assert_ok(realised->backend->vtable->upload(realised->backend, weights, ones, sizeof ones));
-  assert_false(verified(session, CS_VERIFY_FULL));
+  assert_caught(session, CS_VERIFY_FULL, "node b3: ");
   cs_session_destroy(session);
 }
 
@@ -243,7 +275,7 @@ static void test_batch_changes(void **state) {
   assert_ok(cs_session_shape(session, "fc", &rank, dims));
   assert_int_equal(rank, 2);
   assert_int_equal(dims[0], 5);
-  assert_true(verified(session, CS_VERIFY_SAMPLE));
+  assert_verified(session, CS_VERIFY_SAMPLE);
   assert_status(cs_session_set_batch(session, 0), CS_CODE_BAD_INPUT, "batch 0");
   cs_session_destroy(session);
 }
@@ -266,7 +298,7 @@ static void test_kept_values(void **state) {
   for (int64_t i = 0; i < n; i++) negative += value[i] < 0;
   assert_true(negative > n / 10);
   assert_status(cs_session_read(session, "b5", value, n), CS_CODE_NOT_FOUND, "b5");
-  assert_true(verified(session, CS_VERIFY_FULL));
+  assert_verified(session, CS_VERIFY_FULL);
   free(value);
   cs_session_destroy(session);
   const char *wrong[] = {"nothing"};
@@ -289,7 +321,7 @@ static void test_plan_round_trip(void **state) {
   assert_ok(cs_session_create(test_device, test_graph, &options, &session));
   assert_ok(cs_session_plan_json(session, &again));
   assert_string_equal(plan, again);
-  assert_true(verified(session, CS_VERIFY_FULL));
+  assert_verified(session, CS_VERIFY_FULL);
   cs_session_destroy(session);
   options.batch = 3;
   assert_status(cs_session_create(test_device, test_graph, &options, &session), CS_CODE_BAD_INPUT,
@@ -328,7 +360,7 @@ static void test_every_precision(void **state) {
     options.precision = (cs_precision)p;
     cs_session *session = NULL;
     assert_ok(cs_session_create(test_device, test_graph, &options, &session));
-    assert_true(verified(session, CS_VERIFY_FULL));
+    assert_verified(session, CS_VERIFY_FULL);
     double us = 0;
     assert_ok(cs_session_latency(session, &us));
     assert_true(us > 0 && us < 1e6);

@@ -238,7 +238,10 @@ typedef struct cs_verification {
   bool bitwise_applies; /* false when a candidate is not deterministic */
   double end_to_end;    /* error of the outputs against float64, relative L2; NaN if not computed */
   double end_to_end_limit; /* NaN if no recorded limit applies */
-  char worst_node[128];
+  char worst_node[128];    /* that node */
+  double worst_ratio; /* its error over its limit: more than 1 fails; infinite where it gave a NaN
+                         or an infinity and the reference did not */
+  char problem[256];  /* what is wrong, for a person; "" when passed */
 } cs_verification;
 /* A wrong result is `passed == false` with CS_OK; a failure to find out is an error. Uses the
  * inputs last set. */

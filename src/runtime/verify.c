@@ -2,6 +2,7 @@
  * them; (b) the plan against the same candidates run serially without buffer reuse, bit for bit;
  * (c) the outputs against the whole graph in float64. docs/verification.md gives the limits. */
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,19 @@
 #define SAMPLE_STRIDE 8
 /* A race need not show in the first run. */
 #define PLAN_RUNS 3
+
+/* Appends to what is wrong, as far as there is room. */
+static void CS_PRINTF(2, 3) found_wrong(cs_verification *result, const char *format, ...) {
+  size_t used = strlen(result->problem);
+  if (used > 0)
+    used += (size_t)snprintf(result->problem + used, sizeof result->problem - used, "; ");
+  result->passed = false;
+  if (used >= sizeof result->problem) return;
+  va_list args;
+  va_start(args, format);
+  vsnprintf(result->problem + used, sizeof result->problem - used, format, args);
+  va_end(args);
+}
 
 /* ---- The serial twin ---- */
 
@@ -55,7 +69,6 @@ typedef struct node_check {
   const cs_plan *plan; /* serial */
   const cs_realised *realised;
   cs_verification *result;
-  double worst_ratio;
 } node_check;
 
 static cs_status reference_from_host(const node_check *check, const cs_task *task,
@@ -132,9 +145,8 @@ static void judge(node_check *check, const cs_task *task, uint32_t notes,
   result->nodes_checked++;
   result->rel_l2 = fmax(result->rel_l2, error->rel_l2);
   result->max_scaled = fmax(result->max_scaled, error->max_scaled);
-  if (ratio > 1) result->passed = false;
-  if (ratio >= check->worst_ratio) {
-    check->worst_ratio = ratio;
+  if (ratio >= result->worst_ratio) {
+    result->worst_ratio = ratio;
     result->tolerance = ratio_l2 >= ratio_scaled ? limit_l2 : limit_scaled;
     snprintf(result->worst_node, sizeof result->worst_node, "%s", task->name);
   }
@@ -180,6 +192,14 @@ static cs_status check_nodes(node_check *check, cs_verify_level level) {
     if (level != CS_VERIFY_FULL && on_host) budget -= flops;
     seen[desc->op] = true;
     CS_RETURN_IF_ERROR(check_node(check, p));
+  }
+  const cs_verification *result = check->result;
+  if (isinf(result->worst_ratio)) {
+    found_wrong(check->result, "node %s: not finite, or not exact where it must be",
+                result->worst_node);
+  } else if (result->worst_ratio > 1) {
+    found_wrong(check->result, "node %s: %.3g times its limit of %.1e", result->worst_node,
+                result->worst_ratio, result->tolerance);
   }
   return CS_OK;
 }
@@ -261,7 +281,10 @@ static cs_status check_plan(cs_session *session, const cs_plan *serial,
     CS_TRY(st, compare_outputs(program, found, wanted, &equal, &difference), done);
     if (!equal) out->bitwise_equal = false;
     double limit = out->bitwise_applies ? 0 : rounding_limit(session->settings.options.precision);
-    if (!equal && !(difference <= limit)) out->passed = false;
+    if (!equal && !(difference <= limit)) {
+      found_wrong(out, "run %d differs from the serial run by %.1e (limit %.1e)", run + 1,
+                  difference, limit);
+    }
     if (run == PLAN_RUNS - 1) break;
     free_outputs(found, n);
     found = NULL;
@@ -277,7 +300,10 @@ static cs_status check_plan(cs_session *session, const cs_plan *serial,
                              session->settings.options.batch, session->settings.options.seed,
                              &out->end_to_end_limit),
          done);
-  if (isnan(out->end_to_end) || out->end_to_end > out->end_to_end_limit) out->passed = false;
+  if (isnan(out->end_to_end) || out->end_to_end > out->end_to_end_limit) {
+    found_wrong(out, "end to end %.2e from float64, limit %.2e", out->end_to_end,
+                out->end_to_end_limit);
+  }
 done:
   free_outputs(wanted, n);
   free_outputs(found, n);
@@ -296,7 +322,7 @@ cs_status cs_session_verify(cs_session *session, cs_verify_level level, cs_verif
          done);
   CS_TRY(st, cs_session_upload_inputs(session, &serial_run, serial), done);
   CS_TRY(st, serial_run.backend->vtable->schedule_run(serial_run.schedule), done);
-  node_check check = {session, serial, &serial_run, out, 0};
+  node_check check = {session, serial, &serial_run, out};
   CS_TRY(st, check_nodes(&check, level), done);
   CS_TRY(st, check_plan(session, serial, &serial_run, level == CS_VERIFY_FULL, out), done);
 done:

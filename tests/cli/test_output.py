@@ -40,7 +40,14 @@ class Run(CommandTest):
     def test_full_verification_checks_every_operation(self):
         record = self.record("--verify", "full")
         for policy in record["policies"]:
-            self.assertLessEqual(policy["verification"]["rel_l2"], 1e-5)
+            verification = policy["verification"]
+            self.assertLessEqual(verification["rel_l2"], 1e-5)
+            self.assertIn(verification["worst_node"], ("conv1", "conv2", "relu1", "cat"))
+            self.assertLessEqual(verification["worst_ratio"], 1)
+            # The worst node's error is its ratio of its limit, and no node's error is larger than the largest.
+            self.assertLessEqual(verification["worst_ratio"] * verification["tolerance"],
+                                 max(verification["rel_l2"], verification["max_scaled"]) * (1 + 1e-6))
+            self.assertNotIn("problem", verification)
         self.assertTrue(record["verification"]["passed"])
 
     def test_half_precision_is_named(self):

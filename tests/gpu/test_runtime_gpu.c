@@ -54,7 +54,7 @@ static void test_more_than_there_is(void **state) {
                 "out of device memory");
   assert_null(session);
   session = new_session("sequential");
-  assert_true(verified(session, CS_VERIFY_SAMPLE));
+  assert_verified(session, CS_VERIFY_SAMPLE);
   cs_session_destroy(session);
 }
 
