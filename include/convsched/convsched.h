@@ -204,7 +204,8 @@ CS_API cs_status cs_session_run(cs_session *session, const float *const *inputs,
                                 const int64_t *output_sizes, int n_outputs) CS_MUST_USE;
 /* The same with f32 row-major NCHW memory of the device, asynchronously on the caller's stream (a
  * cudaStream_t; NULL: the default stream). Wait for that stream before using the session in any
- * other way. Errors: USAGE on a device without streams. */
+ * other way: verification and forks then take these inputs from the session's own copy. Errors:
+ * USAGE on a device without streams. */
 CS_API cs_status cs_session_run_device(cs_session *session, const void *const *inputs, int n_inputs,
                                        void *const *outputs, int n_outputs,
                                        void *stream) CS_MUST_USE;
