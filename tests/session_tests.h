@@ -198,6 +198,9 @@ static void test_plan_round_trip(void **state) {
   cs_session_destroy(session);
   cs_session_options options = default_options("streams");
   options.plan_path = path;
+  assert_status(cs_session_create(test_device, test_graph, &options, &session), CS_CODE_USAGE,
+                "plan_path goes without deterministic");
+  options.deterministic = false;
   assert_ok(cs_session_create(test_device, test_graph, &options, &session));
   assert_ok(cs_session_plan_json(session, &again));
   assert_string_equal(plan, again);

@@ -120,6 +120,8 @@ CS_API const char *cs_graph_output_name(const cs_graph *graph, int index);
 /* Writes up to 8 extents (CS_DIM_N for a symbolic batch) and returns the rank. */
 CS_API int cs_graph_input_shape(const cs_graph *graph, int index, int64_t dims[8]);
 CS_API int cs_graph_output_shape(const cs_graph *graph, int index, int64_t dims[8]);
+/* Whether an input or a node of the graph is called that. */
+CS_API bool cs_graph_has_value(const cs_graph *graph, const char *name);
 /* Trainable parameters: weights and biases, BatchNormalization's scale and shift; not its running
  * statistics. */
 CS_API int64_t cs_graph_parameter_count(const cs_graph *graph);
@@ -171,11 +173,12 @@ typedef struct cs_session_options {
   bool refresh;            /* measure again what is cached */
   bool deterministic;      /* only candidates that give the same bits every time */
   const char *cache_dir;   /* NULL: $XDG_CACHE_HOME/convsched/v1 or ~/.cache/convsched/v1 */
-  const char *const *pins; /* "NODE=CANDIDATE" strings; */
+  const char *const *pins; /* "NODE=CANDIDATE"; where names hold a '=', the longest node counts */
   int n_pins;
   const char *const *bans; /* candidate ids never to be used */
   int n_bans;
-  const char *plan_path; /* realise this plan instead of planning; NULL: plan */
+  const char *plan_path; /* realise this plan instead of planning, without the profile (so there are
+                            no bounds); goes without pins, bans, max_streams, deterministic */
   const char *const
       *keep; /* names of values whose contents stay readable (dump); see cs_session_read */
   int n_keep;
@@ -192,8 +195,9 @@ typedef struct cs_session cs_session;
 CS_API cs_status cs_session_create(cs_device *device, const cs_graph *graph,
                                    const cs_session_options *options, cs_session **out) CS_MUST_USE;
 CS_API void cs_session_destroy(cs_session *session);
-/* Another session on the same device, graph, weights, inputs and options but for the policy; it
- * shares the parameters and the profile with `session`, which may be destroyed before it. */
+/* Another session on the same device, graph, weights, inputs and options but for the policy (and
+ * plan_path: a fork plans); it shares the parameters and the profile with `session`, which may be
+ * destroyed before it. */
 CS_API cs_status cs_session_fork(const cs_session *session, const char *policy,
                                  cs_session **out) CS_MUST_USE;
 
@@ -252,9 +256,9 @@ CS_API cs_status cs_session_verify(cs_session *session, cs_verify_level level,
 /* The plan as `convsched.plan/1`. */
 CS_API cs_status cs_session_plan_json(const cs_session *session, char **out) CS_MUST_USE;
 /* {"policy":…, "streams":…, "kernels":…, "arena_bytes":…, "workspace_bytes":…, "weights_bytes":…,
- *  "prepare_s":…, "graph_hash":…, "bounds":{"roofline_us":…, "critical_path_us":…},
- *  "timings_s":{"load":…, "profile":…, "plan":…, "prepare":…}, "passes":{…}, "layouts":{…},
- *  "tasks":[{"name","op","candidate","stream","layout","time_us"}…]} */
+ *  "prepare_s":…, "graph_hash":…, "bounds":{"roofline_us":…, "critical_path_us":…} (none of a plan
+ * from a file), "timings_s":{"load":…, "profile":…, "plan":…, "prepare":…}, "passes":{…},
+ * "layouts":{…}, "tasks":[{"name","op","candidate","stream","layout","time_us"}…]} */
 CS_API cs_status cs_session_info_json(const cs_session *session, char **out) CS_MUST_USE;
 
 /* ---- Policies, arrays, cache --------------------------------------------------------------- */

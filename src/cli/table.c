@@ -70,6 +70,8 @@ static void print_details(const run_case *run, cs_strbuf *text) {
                      "Roofline (a bound) %.1f us; critical path of the fastest candidates (an "
                      "estimate, cold weights) %.1f us.\n",
                      roofline, critical);
+  } else if (run->options->plan) {
+    cs_strbuf_printf(text, "No bounds: a plan from a file is run without the profile.\n");
   }
   for (int i = 0; i < run->n; i++) {
     const run_contender *contender = &run->contenders[i];

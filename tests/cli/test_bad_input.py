@@ -9,8 +9,8 @@ import time
 import unittest
 
 import harness
-from harness import (BAD_INPUT, FAILURE, INTERRUPTED, OK, ROOT, TINY_PARAMETERS, CommandTest, npy,
-                     safetensors, with_header)
+from harness import (BAD_INPUT, FAILURE, INTERRUPTED, OK, ROOT, TERMINATED, TINY_PARAMETERS, CommandTest,
+                     npy, safetensors, with_header)
 
 
 class Weights(CommandTest):
@@ -128,6 +128,23 @@ class FullDisk(CommandTest):
     def test_folder_that_is_not_there(self):
         self.failed(self.run_tiny("--json", "nowhere/a.json"), "nowhere/a.json")
 
+    def test_unwritable_results_are_found_out_first(self):
+        (self.folder / "folder").mkdir()
+        for option in ("--json", "--output"):
+            for path in ("nowhere/a.json", "folder"):
+                with self.subTest(option=option, path=path):
+                    self.refused(self.run_tiny(option, path), FAILURE, path)
+        self.refused(self.execute("plan", self.model(), "--device", "cpu", "--json", "nowhere/a.json"),
+                     FAILURE, "nowhere/a.json")
+
+    def test_an_existing_result_is_kept_until_there_is_a_new_one(self):
+        path = self.file("a.json", "kept")
+        self.refused(self.run_tiny("--json", path, "--weights", "none.safetensors"), FAILURE)
+        self.assertEqual(pathlib.Path(path).read_text(), "kept")
+        self.assertEqual([p.name for p in self.folder.glob("a.json*")], ["a.json"])
+        self.accepted(self.run_tiny("--json", path))
+        self.assertEqual(json.loads(pathlib.Path(path).read_text())["model"], "tiny")
+
 
 class Devices(CommandTest):
     @unittest.skipIf(os.path.exists("/dev/nvidia0"), "there is a GPU here")
@@ -188,8 +205,8 @@ class Interrupt(CommandTest):
                 self.assertTrue(not data or data.endswith(b"\n"), f"{path} ends in a torn line")
         self.assertEqual(self.run_tiny()[0], OK)  # what was kept is of use, not in the way
 
-    def test_records_are_kept_when_the_signal_comes_twice(self):
-        """As `timeout -s INT` sends it: to the process and to its group."""
+    def start_two(self):
+        """A run that has finished its first model and profiles the second."""
         record = self.folder / "record.json"
         process = self.start("run", self.model(), ROOT / "models/inception_v3.json", "--device", "cpu",
                              "--json", record)
@@ -197,10 +214,23 @@ class Interrupt(CommandTest):
             if line.startswith("First result"):
                 break
         time.sleep(0.5)
+        return record, process
+
+    def test_records_are_kept_when_the_signal_comes_twice(self):
+        """As `timeout -s INT` sends it: to the process and to its group."""
+        record, process = self.start_two()
         process.send_signal(signal.SIGINT)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)
         self.assertEqual(process.returncode, INTERRUPTED, err)
+        self.assertEqual(json.loads(record.read_text())["model"], "tiny")
+
+    def test_records_are_kept_when_terminated(self):
+        record, process = self.start_two()
+        process.terminate()
+        _, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, TERMINATED, err)
+        self.assertIn("interrupted", err)
         self.assertEqual(json.loads(record.read_text())["model"], "tiny")
 
 
