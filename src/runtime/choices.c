@@ -73,7 +73,7 @@ static cs_status refuse_pin(const cs_op_profile *known, const cs_task *task, con
     cs_near_offer(near, candidate->id);
     if (strcmp(candidate->id, pin) != 0) continue;
     return cs_error(
-        CS_CODE_NOT_FOUND,
+        CS_CODE_BAD_INPUT,
         "node %s: candidate \"%s\" (pinned) may not be used: %s%s%lld bytes of "
         "workspace (limit %lld), %d threads (limit %d), %sdeterministic%s",
         task->name, pin, record->measured.rejected ? "rejected, " : "",

@@ -10,7 +10,7 @@ import unittest
 
 import harness
 from harness import (BAD_INPUT, FAILURE, INTERRUPTED, OK, ROOT, TERMINATED, TINY_PARAMETERS, CommandTest,
-                     npy, safetensors, with_header)
+                     npy, read_npy, safetensors, with_header)
 
 
 class Weights(CommandTest):
@@ -97,6 +97,35 @@ class Arrays(CommandTest):
 
     def test_unknown_node_to_dump(self):
         self.refused(self.run_tiny("--dump", "nowhere"), BAD_INPUT, "nowhere")
+
+
+class WhatBackendsCannot(CommandTest):
+    def test_rank_is_blamed_not_the_workspace_limit(self):
+        def change(g):
+            g["inputs"][0]["shape"] = ["N", 2, 2, 3, 4]
+            g["nodes"] = [{"name": "y", "op": "Relu", "inputs": ["x"]}]
+            g["outputs"] = ["y"]
+
+        err = self.refused(self.run_tiny(model=self.model(change)), BAD_INPUT, "node y", "rank 5", "up to 4")
+        self.assertNotIn("workspace", err)
+
+    def test_output_padding_past_the_stride(self):
+        """A single weight of 1 spreads the input; what output_padding adds stays 0."""
+        def change(g):
+            g["inputs"][0]["shape"] = ["N", 1, 2, 2]
+            g["nodes"] = [{"name": "y", "op": "ConvTranspose", "inputs": ["x"],
+                           "attrs": {"out_channels": 1, "kernel_shape": [1, 1], "dilations": [3, 3],
+                                     "output_padding": [2, 1], "bias": False}}]
+            g["outputs"] = ["y"]
+
+        weights = self.file("w.safetensors", with_header(
+            {"y.weight": {"dtype": "F32", "shape": [1, 1, 1, 1], "data_offsets": [0, 4]}}, struct.pack("<f", 1)))
+        source = self.file("x.npy", npy((1, 1, 2, 2), [1.0, 2.0, 3.0, 4.0]))
+        self.accepted(self.run_tiny("--weights", weights, "--input", source, "--output", "y.npy",
+                                    model=self.model(change)))
+        shape, values = read_npy(self.folder / "y.npy")
+        self.assertEqual(shape, (1, 1, 4, 3))
+        self.assertEqual(values, (1, 2, 0, 3, 4, 0, 0, 0, 0, 0, 0, 0))
 
 
 class FullDisk(CommandTest):
