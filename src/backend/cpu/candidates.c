@@ -94,13 +94,13 @@ static void loop_name(cs_op op, char *out, size_t size) {
 /* The first way an own loop takes: as it is where everything is f32 (a Copy always), else staged.
  */
 static bool loop_variant(const cs_op_desc *desc, cpu_variant *out) {
-  if (!cpu_loop_exists(desc)) return false;
   for (int i = 0; cpu_variant_get(desc, i, out); i++) {
+    if (!cpu_loop_exists(&out->core)) continue; /* the unfused ways have no residual */
     if (desc->op == CS_OP_COPY && i == 0) {
       out->core = *desc;
       return true;
     }
-    if (out->applies && !out->unfused && out->images == 1) return true;
+    if (out->applies && out->images == 1) return true;
   }
   return false;
 }
@@ -123,14 +123,29 @@ static cs_status enumerate_ways(enumeration *e) {
   return CS_OK;
 }
 
-cs_status cpu_enumerate(cs_backend *backend, const cs_op_desc *desc,
-                        const cs_enumerate_options *options, cs_candidate_list *out) {
-  enumeration e = {(cpu_backend *)backend, desc, options, options->threads, out, 0};
-  if (e.threads <= 0) e.threads = e.backend->machine.cores;
-  int former = cpu_set_threads(e.threads);
-  cs_status st = enumerate_ways(&e);
+/* Waking other threads takes about as long as such an operation. */
+#define SMALL_FLOPS 1e6
+#define SMALL_BYTES 262144
+
+static bool is_small(const cs_op_desc *desc) {
+  return cs_op_flops(desc) <= SMALL_FLOPS && cs_op_bytes(desc) <= SMALL_BYTES;
+}
+
+static cs_status enumerate_with(enumeration *e, int threads) {
+  e->threads = threads;
+  e->fast = 0;
+  int former = cpu_set_threads(threads);
+  cs_status st = enumerate_ways(e);
   cpu_set_threads(former);
   return st;
+}
+
+cs_status cpu_enumerate(cs_backend *backend, const cs_op_desc *desc,
+                        const cs_enumerate_options *options, cs_candidate_list *out) {
+  enumeration e = {(cpu_backend *)backend, desc, options, 0, out, 0};
+  int threads = options->threads > 0 ? options->threads : e.backend->machine.cores;
+  CS_RETURN_IF_ERROR(enumerate_with(&e, threads));
+  return threads > 1 && is_small(desc) ? enumerate_with(&e, 1) : CS_OK;
 }
 
 /* ---- Preparing ---- */
