@@ -5,6 +5,7 @@
 #include "backend/backend.h"
 #include "backend/cuda/cudnn_pool.h"
 #include "backend/cuda/driver.h"
+#include "backend/cuda/nvml.h"
 
 #define CS_CUDA_MAX_STREAMS 32
 #define CS_CUDA_DEFAULT_STREAMS 8
@@ -17,6 +18,8 @@ typedef struct cs_cuda_backend {
   cs_cudnn_pool pool;
   cudaStream_t streams[CS_CUDA_MAX_STREAMS]; /* non-blocking, made when first needed */
   cudaEvent_t start, stop;                   /* of timings */
+  bool counters_told;                        /* which counters the chip lacks */
+  cs_nvml *nvml;                             /* NULL until the state is first asked for */
 } cs_cuda_backend;
 
 static inline cs_cuda_backend *cs_cuda(const cs_backend *backend) {
@@ -47,6 +50,9 @@ cs_status cs_cuda_import(cs_backend *backend, const float *nchw, const cs_tensor
                          void *tensor, void *native_stream) CS_MUST_USE;
 cs_status cs_cuda_export(cs_backend *backend, const cs_tensor_desc *desc, const void *tensor,
                          float *nchw, void *native_stream) CS_MUST_USE;
+
+/* state.c */
+cs_status cs_cuda_state(cs_backend *backend, cs_device_state *out) CS_MUST_USE;
 
 /* double_reference.c */
 cs_status cs_cuda_reference(cs_backend *backend, const cs_op_desc *desc, const void *const *inputs,
