@@ -125,7 +125,7 @@ void cs_cupti_version(char *out, size_t size) {
   const cs_cupti *cupti = NULL;
   uint32_t version = 0;
   cs_status_free(cs_cupti_get(&cupti));
-  if (cupti && cupti->get_version(&version) == CUPTI_SUCCESS) {
+  if (cupti && cupti->get_version && cupti->get_version(&version) == CUPTI_SUCCESS) {
     snprintf(out, size, "%u", (unsigned)version);
   } else {
     snprintf(out, size, "%s", "");

@@ -47,7 +47,7 @@
   X(activity_get_next_record, cuptiActivityGetNextRecord)
 
 typedef struct cs_cupti {
-#define CS_CUPTI_MEMBER(member, function) __typeof__(&(function)) member;
+#define CS_CUPTI_MEMBER(member, function) __typeof__ (&(function))(member);
   CS_CUPTI_FUNCTIONS(CS_CUPTI_MEMBER)
 #undef CS_CUPTI_MEMBER
 } cs_cupti;
