@@ -596,6 +596,29 @@ static void a_missing_nvml_is_said_with_what_to_do(void **state) {
   assert_null(nvml);
 }
 
+static void nvml_is_loaded_from_a_library(void **state) {
+  (void)state;
+  cs_nvml *nvml = NULL;
+  ok(cs_nvml_open(FAKE_NVML, &nvml));
+  char version[32];
+  cs_nvml_version(nvml, version, sizeof(version));
+  assert_string_equal(version, "12.470.1");
+  cs_device_state s;
+  cs_nvml_read(nvml, "0000:1B:00.0", 1, &s);
+  assert_true(s.clock_mhz == 1410 && s.memory_clock_mhz == 1215 && s.temperature_c == 35);
+  assert_true(fabs(s.power_w - 60) < 1e-9);
+  assert_string_equal(s.throttle, "power brake");
+  assert_int_equal(s.other_processes, -1);
+  assert_string_equal(s.unavailable, "no list of processes");
+  assert_int_equal(s.partitioned, 0);
+  cs_nvml_close(nvml);
+  setenv("FAKE_NVML_FAILS", "1", 1);
+  fails(cs_nvml_open(FAKE_NVML, &nvml), CS_CODE_NOT_FOUND,
+        "device state: unavailable (NVML error 9, Driver Not Loaded)");
+  unsetenv("FAKE_NVML_FAILS");
+  assert_null(nvml);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_missing_library_is_said_with_what_to_do),
@@ -610,6 +633,7 @@ int main(void) {
       cmocka_unit_test(the_state_of_a_gpu_is_read),
       cmocka_unit_test(what_nvml_does_not_tell_stays_unknown),
       cmocka_unit_test(slowdowns_have_names_and_fit),
+      cmocka_unit_test(nvml_is_loaded_from_a_library),
       cmocka_unit_test(a_missing_nvml_is_said_with_what_to_do),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
