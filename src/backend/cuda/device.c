@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "backend/cuda/cuda_backend.h"
+#include "backend/cuda/cupti_counters.h"
+#include "backend/cuda/cupti_trace.h"
 #include "backend/cuda/exec.h"
 #include "backend/cuda/schedule.h"
 #include "backend/cuda/versions.h"
@@ -78,6 +80,7 @@ static void close_backend(cs_backend *backend) {
   }
   if (cuda->start) (void)cudaEventDestroy(cuda->start);
   if (cuda->stop) (void)cudaEventDestroy(cuda->stop);
+  cs_nvml_close(cuda->nvml);
   free(cuda);
 }
 
@@ -107,6 +110,10 @@ static const cs_backend_vtable cuda_vtable = {
     .schedule_latency = cs_schedule_latency,
     .schedule_b2b = cs_schedule_b2b,
     .schedule_kernels = cs_schedule_kernels,
+    .schedule_counters = cs_schedule_counters,
+    .schedule_counters_whole = cs_schedule_counters_whole,
+    .schedule_trace = cs_schedule_trace,
+    .state = cs_cuda_state,
     .schedule_run_on = cs_schedule_run_on,
     .import_tensor = cs_cuda_import,
     .export_tensor = cs_cuda_export,
