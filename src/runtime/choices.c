@@ -126,7 +126,8 @@ static cs_status choices_of_task(const cs_op_profile *known, const cs_task *task
     const cs_record *record = &known->records[r];
     rejected += record->measured.rejected;
     if (!is_admissible(settings, threads, record) || is_banned(settings, record->candidate.id) ||
-        (pin && strcmp(pin, record->candidate.id) != 0)) {
+        (pin && strcmp(pin, record->candidate.id) != 0) ||
+        (!pin && cs_candidate_is_coarse(&task->desc, &record->candidate))) {
       continue;
     }
     out->choices[out->n++] = (cs_choice){.candidate = &record->candidate,
