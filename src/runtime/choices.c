@@ -27,13 +27,6 @@ static bool is_banned(const cs_settings *settings, const char *id) {
   return false;
 }
 
-/* A stream's thread count is the most that its candidates may use. */
-static bool is_admissible(const cs_settings *settings, int threads, const cs_record *record) {
-  return cs_record_admissible(record, settings->options.workspace_limit,
-                              settings->options.deterministic, 0) &&
-         (threads == 0 || record->candidate.threads <= threads);
-}
-
 /* ---- Pins: "NODE=ID", where both may hold a '='; the longest task name is meant ---- */
 
 /* ids[n_tasks]: the candidate pinned for each task, NULL where there is none. */
@@ -75,7 +68,7 @@ static cs_status refuse_pin(const cs_op_profile *known, const cs_task *task, con
     return cs_error(
         CS_CODE_BAD_INPUT,
         "node %s: candidate \"%s\" (pinned) may not be used: %s%s%lld bytes of "
-        "workspace (limit %lld), %d threads (limit %d), %sdeterministic%s",
+        "workspace (limit %lld), for %d threads (a stream has %d), %sdeterministic%s",
         task->name, pin, record->measured.rejected ? "rejected, " : "",
         is_banned(settings, pin) ? "banned, " : "", (long long)candidate->workspace_bytes,
         (long long)settings->options.workspace_limit, candidate->threads, threads,
@@ -125,7 +118,9 @@ static cs_status choices_of_task(const cs_op_profile *known, const cs_task *task
   for (int r = 0; r < n_records; r++) {
     const cs_record *record = &known->records[r];
     rejected += record->measured.rejected;
-    if (!is_admissible(settings, threads, record) || is_banned(settings, record->candidate.id) ||
+    if (!cs_record_admissible(record, settings->options.workspace_limit,
+                              settings->options.deterministic, threads) ||
+        is_banned(settings, record->candidate.id) ||
         (pin && strcmp(pin, record->candidate.id) != 0) ||
         (!pin && cs_candidate_is_coarse(&task->desc, &record->candidate))) {
       continue;

@@ -123,29 +123,14 @@ static cs_status enumerate_ways(enumeration *e) {
   return CS_OK;
 }
 
-/* Waking other threads takes about as long as such an operation. */
-#define SMALL_FLOPS 1e6
-#define SMALL_BYTES 262144
-
-static bool is_small(const cs_op_desc *desc) {
-  return cs_op_flops(desc) <= SMALL_FLOPS && cs_op_bytes(desc) <= SMALL_BYTES;
-}
-
-static cs_status enumerate_with(enumeration *e, int threads) {
-  e->threads = threads;
-  e->fast = 0;
-  int former = cpu_set_threads(threads);
-  cs_status st = enumerate_ways(e);
-  cpu_set_threads(former);
-  return st;
-}
-
 cs_status cpu_enumerate(cs_backend *backend, const cs_op_desc *desc,
                         const cs_enumerate_options *options, cs_candidate_list *out) {
-  enumeration e = {(cpu_backend *)backend, desc, options, 0, out, 0};
-  int threads = options->threads > 0 ? options->threads : e.backend->machine.cores;
-  CS_RETURN_IF_ERROR(enumerate_with(&e, threads));
-  return threads > 1 && is_small(desc) ? enumerate_with(&e, 1) : CS_OK;
+  enumeration e = {(cpu_backend *)backend, desc, options, options->threads, out, 0};
+  if (e.threads <= 0) e.threads = e.backend->machine.cores;
+  int former = cpu_set_threads(e.threads);
+  cs_status st = enumerate_ways(&e);
+  cpu_set_threads(former);
+  return st;
 }
 
 /* ---- Preparing ---- */
