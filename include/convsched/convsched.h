@@ -261,6 +261,35 @@ CS_API cs_status cs_session_plan_json(const cs_session *session, char **out) CS_
  * "layouts":{…}, "tasks":[{"name","op","candidate","stream","layout","time_us"}…]} */
 CS_API cs_status cs_session_info_json(const cs_session *session, char **out) CS_MUST_USE;
 
+/* ---- Profiling ----------------------------------------------------------------------------- */
+
+/* Fill with cs_profile_options_init, then change what is wanted. */
+typedef struct cs_profile_options {
+  size_t struct_size; /* set by init; the ABI's version of this struct */
+  bool full;          /* measure every engine and knob, not only what the libraries recommend */
+  bool counters;      /* performance counters of the candidates worth running beside others */
+  bool corun;         /* independent convolutions together, over combinations of candidates */
+  const char *const *nodes; /* only these nodes; none: all */
+  int n_nodes;
+} cs_profile_options;
+CS_API void cs_profile_options_init(cs_profile_options *options);
+
+/* Measures into the cache what it lacks of a network, for the session options' policy ("all" or
+ * NULL: for every one), and reports (released with cs_string_free):
+ * {"schema":"convsched.profile-report/1", "model", "batch", "dtype", "device":{"name","backend",
+ *  "identity"}, "measured":{"operations","operations_cached","candidates","candidates_rejected",
+ *  "seconds"}, "kernels":{"recorded","counted","differences","unavailable"}, "operations":[{"task",
+ *  "op","layout","tasks","signature","candidates","rejected","best":{"id","cold_us","warm_us",
+ *  "variation","workspace_bytes",…},"pareto":[…]}…], "coruns":{"sets",…,"list":[{"tasks":[…],
+ *  "serial_us","fastest_alone_us","best_us","gain","candidates":[…],"limiter","overlap"}…]},
+ *  "state":{"before":{…},"after":{…}}, "warnings":[…]}. What is missing is said there and logged
+ * once: counters that the device does not give are no error. Errors: NOT_FOUND for a node that the
+ * network does not run, or for what is missing under `frozen`. */
+CS_API cs_status cs_profile_model(cs_device *device, const cs_graph *graph,
+                                  const cs_session_options *session_options,
+                                  const cs_profile_options *options,
+                                  char **report_json) CS_MUST_USE;
+
 /* ---- Policies, arrays, cache --------------------------------------------------------------- */
 
 /* Names of the scheduling policies; *count of them; static. */

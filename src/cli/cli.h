@@ -26,12 +26,13 @@ typedef struct cli_options {
   const char *policy; /* "all" or a name; NULL: not given */
   const char *device;
   const char *weights, *input, *output, *json, *plan, *cache_dir;
-  cli_list pins, bans, dumps;
+  cli_list pins, bans, dumps, nodes;
   uint64_t seed;
   int64_t workspace_limit, memory_limit;
   int streams, samples;
-  bool frozen, refresh, deterministic, quiet, verbose;
-  int verify; /* -1 none, else cs_verify_level */
+  bool frozen, refresh, deterministic, quiet, verbose, full, corun;
+  int counters; /* -1 not said, else 0 or 1 */
+  int verify;   /* -1 none, else cs_verify_level */
 } cli_options;
 
 /* Which options a command takes (bits), for one parser that serves all. */
@@ -42,6 +43,7 @@ enum {
   CLI_SEED = 1 << 3,
   CLI_OUTPUT = 1 << 4,
   CLI_DEVICE = 1 << 5,
+  CLI_PROFILING = 1 << 6, /* depth, counters, co-runs, nodes */
 };
 
 typedef struct cli_command {
@@ -83,6 +85,10 @@ cs_status cli_check_writable(const char *path) CS_MUST_USE;
 
 /* Appends text and a newline to stdout; IO error when it cannot be written. */
 cs_status cli_print(const char *text) CS_MUST_USE;
+
+/* Writes what --json asks for, if it was given: one case as a document, several as JSON lines. */
+cs_status cli_write_records(const cli_options *options, int n_cases,
+                            const json_t *records) CS_MUST_USE;
 
 /* An error status (the library's constructor is not public). */
 cs_status cli_error(cs_code code, const char *format, ...)

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "base/file.h"
 #include "cli/cli.h"
 
@@ -123,6 +124,28 @@ cs_status cli_error(cs_code code, const char *format, ...) {
 cs_status cli_check_writable(const char *path) {
   if (!path || strcmp(path, "-") == 0) return CS_OK;
   return cs_file_check_replace(path);
+}
+
+cs_status cli_write_records(const cli_options *options, int n_cases, const json_t *records) {
+  if (!options->json) return CS_OK;
+  cs_strbuf text = {0};
+  bool lines = n_cases > 1;
+  for (size_t i = 0; i < json_array_size(records); i++) {
+    char *one = json_dumps(json_array_get(records, i),
+                           (lines ? JSON_COMPACT : JSON_INDENT(2)) | JSON_REAL_PRECISION(9));
+    if (!one) {
+      cs_strbuf_free(&text);
+      return cs_no_memory("a record", 0);
+    }
+    cs_strbuf_printf(&text, "%s\n", one);
+    free(one);
+  }
+  char *all = NULL;
+  CS_RETURN_IF_ERROR(cs_strbuf_take(&text, &all));
+  cs_status st =
+      strcmp(options->json, "-") == 0 ? cli_print(all) : cs_text_save(options->json, all);
+  free(all);
+  return st;
 }
 
 cs_status cli_print(const char *text) {

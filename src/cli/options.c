@@ -32,6 +32,11 @@ enum {
   KEY_JSON,
   KEY_QUIET,
   KEY_VERBOSE,
+  KEY_CORUN,
+  KEY_COUNTERS,
+  KEY_NO_COUNTERS,
+  KEY_DEPTH,
+  KEY_NODE,
 };
 
 typedef struct option_entry {
@@ -64,6 +69,17 @@ static const option_entry entries[] = {
     {{"cache", KEY_CACHE, "FOLDER", 0,
       "Profile database (default $XDG_CACHE_HOME/convsched/v1 or ~/.cache/convsched/v1)", 1},
      CLI_PLANNING},
+    {{"corun", KEY_CORUN, NULL, 0, "Measure sets of independent convolutions together, too", 2},
+     CLI_PROFILING},
+    {{"counters", KEY_COUNTERS, NULL, 0,
+      "Read performance counters of candidates worth running beside others (default with --corun)",
+      2},
+     CLI_PROFILING},
+    {{"no-counters", KEY_NO_COUNTERS, NULL, 0, "Read none", 2}, CLI_PROFILING},
+    {{"depth", KEY_DEPTH, "default|full", 0,
+      "full: every engine and knob, not only what the libraries recommend", 2},
+     CLI_PROFILING},
+    {{"node", KEY_NODE, "NAME", 0, "Only this node (may be given again)", 2}, CLI_PROFILING},
     {{"plan", KEY_PLAN, "FILE", 0, "Run this plan instead of planning", 2}, CLI_RUNNING},
     {{"weights", KEY_WEIGHTS, "FILE", 0,
       "safetensors (default: the graph's own, else generated from the seed)", 2},
@@ -190,6 +206,13 @@ static void set_verify(struct argp_state *state, cli_options *out, const char *t
   }
 }
 
+static void set_depth(struct argp_state *state, cli_options *out, const char *text) {
+  out->full = strcmp(text, "full") == 0;
+  if (!out->full && strcmp(text, "default") != 0) {
+    argp_error(state, "--depth \"%s\": wanted default or full", text);
+  }
+}
+
 static error_t parse_flag(int key, cli_options *out) {
   switch (key) {
     case KEY_FROZEN:
@@ -206,6 +229,13 @@ static error_t parse_flag(int key, cli_options *out) {
       return 0;
     case KEY_VERBOSE:
       out->verbose = true;
+      return 0;
+    case KEY_CORUN:
+      out->corun = true;
+      return 0;
+    case KEY_COUNTERS:
+    case KEY_NO_COUNTERS:
+      out->counters = key == KEY_COUNTERS;
       return 0;
     default:
       return ARGP_ERR_UNKNOWN;
@@ -281,6 +311,12 @@ static error_t parse_option(int key, char *text, struct argp_state *state) {
     case KEY_DUMP:
       add_item(state, &out->dumps, text);
       return 0;
+    case KEY_NODE:
+      add_item(state, &out->nodes, text);
+      return 0;
+    case KEY_DEPTH:
+      set_depth(state, out, text);
+      return 0;
     case ARGP_KEY_ARG:
       if (out->models.n == parse->command->max_models) {
         argp_error(state, "unexpected argument \"%s\"", text);
@@ -305,6 +341,7 @@ void cli_parse(const cli_command *command, int argc, char **argv, cli_options *o
                        .device = "auto",
                        .samples = 50,
                        .workspace_limit = INT64_C(256) << 20,
+                       .counters = -1,
                        .verify = CS_VERIFY_SAMPLE};
   struct argp_option taken[N_ENTRIES + 1] = {{0}};
   int n = 0;
@@ -323,27 +360,4 @@ void cli_parse(const cli_command *command, int argc, char **argv, cli_options *o
   argp_err_exit_status = 2;
   argp_parse(&argp, argc, argv, 0, NULL, &state);
   set_defaults(out);
-}
-
-void cli_session_options(const cli_options *options, int64_t batch, cs_precision precision,
-                         const char *policy, cs_session_options *out) {
-  cs_session_options_init(out);
-  out->batch = batch;
-  out->precision = precision;
-  out->policy = policy;
-  out->weights_path = options->weights;
-  out->seed = options->seed;
-  out->workspace_limit = options->workspace_limit;
-  out->memory_limit = options->memory_limit;
-  out->max_streams = options->streams;
-  out->frozen = options->frozen;
-  out->refresh = options->refresh;
-  out->deterministic = options->deterministic;
-  out->cache_dir = options->cache_dir;
-  out->pins = options->pins.items;
-  out->n_pins = options->pins.n;
-  out->bans = options->bans.items;
-  out->n_bans = options->bans.n;
-  out->plan_path = options->plan;
-  out->cancelled = cli_interrupted;
 }

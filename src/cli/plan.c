@@ -1,4 +1,4 @@
-/* `convsched plan` and `convsched profile`: the stages before execution. */
+/* `convsched plan`: the stages before execution. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,58 +97,3 @@ const cli_command cli_plan = {
     .min_models = 1,
     .max_models = 1,
     .run = plan_command};
-
-/* ---- profile ---- */
-
-static cs_status use_for_profile(const cli_options *options, const cs_graph *graph,
-                                 cs_session *session) {
-  char *text = NULL;
-  CS_RETURN_IF_ERROR(cs_session_info_json(session, &text));
-  json_t *info = json_loads(text, 0, NULL);
-  cs_string_free(text);
-  const json_t *measured = json_object_get(info, "measured");
-  cs_strbuf line = {0};
-  cs_strbuf_printf(
-      &line,
-      "%s  batch %lld  %s: %lld operations (%lld from the cache), %lld candidates measured, %lld "
-      "rejected, %.1f s\n",
-      cs_graph_name(graph), (long long)options->batches[0],
-      cs_precision_name(options->precisions[0]),
-      (long long)json_integer_value(json_object_get(measured, "operations")),
-      (long long)json_integer_value(json_object_get(measured, "operations_cached")),
-      (long long)json_integer_value(json_object_get(measured, "candidates")),
-      (long long)json_integer_value(json_object_get(measured, "candidates_rejected")),
-      json_number_value(json_object_get(measured, "seconds")));
-  json_decref(info);
-  char *all = NULL;
-  CS_RETURN_IF_ERROR(cs_strbuf_take(&line, &all));
-  cs_status st = cli_print(all);
-  free(all);
-  return st;
-}
-
-static cs_status profile_command(const cli_options *options) {
-  cs_status st = CS_OK;
-  if (options->policy && strcmp(options->policy, "all") != 0) {
-    return with_session(options, options->policy, use_for_profile);
-  }
-  int count;
-  const char *const *names = cs_policy_names(&count);
-  for (int i = 0; i < count && st == CS_OK; i++) {
-    st = with_session(options, names[i], use_for_profile);
-  }
-  return st;
-}
-
-const cli_command cli_profile = {
-    .name = "profile",
-    .arguments = "MODEL.json",
-    .summary = "Measure every operation's candidates into the cache",
-    .help =
-        "Measures every candidate of every operation of a network, in each layout the device "
-        "likes, and keeps the measurements for later runs.\v"
-        "Example:\n  convsched profile models/googlenet.json --dtype tf32 --batch 32",
-    .options = CLI_PLANNING,
-    .min_models = 1,
-    .max_models = 1,
-    .run = profile_command};

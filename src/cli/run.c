@@ -207,29 +207,6 @@ static cs_status run_model(const cli_options *options, cs_device *device, const 
   return st;
 }
 
-/* One case as a document, several as JSON lines. */
-static cs_status write_records(const cli_options *options, int n_cases, const json_t *records) {
-  if (!options->json) return CS_OK;
-  cs_strbuf text = {0};
-  bool lines = n_cases > 1;
-  for (size_t i = 0; i < json_array_size(records); i++) {
-    char *one = json_dumps(json_array_get(records, i),
-                           (lines ? JSON_COMPACT : JSON_INDENT(2)) | JSON_REAL_PRECISION(9));
-    if (!one) {
-      cs_strbuf_free(&text);
-      return cs_no_memory("a record", 0);
-    }
-    cs_strbuf_printf(&text, "%s\n", one);
-    free(one);
-  }
-  char *all = NULL;
-  CS_RETURN_IF_ERROR(cs_strbuf_take(&text, &all));
-  cs_status st =
-      strcmp(options->json, "-") == 0 ? cli_print(all) : cs_text_save(options->json, all);
-  free(all);
-  return st;
-}
-
 /* A plan says which candidates run on which streams. */
 static cs_status check_plan_options(const cli_options *options) {
   if (!options->plan) return CS_OK;
@@ -271,7 +248,7 @@ static cs_status run_command(const cli_options *options) {
   }
   /* What was measured is written even when a later case failed. */
   if (st == CS_OK || json_array_size(totals.records) > 0) {
-    cs_status written = write_records(options, n_cases, totals.records);
+    cs_status written = cli_write_records(options, n_cases, totals.records);
     if (st == CS_OK) {
       st = written;
     } else {

@@ -9,6 +9,7 @@
 
 #include "profiler/measure_data.h"
 #include "profiler/measure_session.h"
+#include "profiler/profiling.h"
 
 /* A payload is worth its bytes only where the candidate may be chosen. */
 #define PAYLOAD_WITHIN 1.5
@@ -130,6 +131,7 @@ done:;
   } else {
     cs_status_free(recorded);
   }
+  if (st == CS_OK && buffers.backend) st = cs_record_kernels(m, &buffers, operation, NULL);
   if (st == CS_OK) {
     cs_completion completion = {.workspace_limit = m->options->workspace_limit,
                                 .threads = m->options->threads,
@@ -236,30 +238,38 @@ done:
   return st;
 }
 
-cs_status cs_profile_program(cs_profile *profile, cs_backend *backend, const cs_program *program,
-                             const cs_measure_options *options, const cs_logger *logger,
-                             cs_measure_report *report) {
-  cs_measure_report unused = {0};
-  cs_wanted wanted = {.profile = profile,
-                      .backend = backend,
-                      .options = options,
-                      .logger = logger,
-                      .report = report ? report : &unused};
-  memset(wanted.report, 0, sizeof *wanted.report);
+cs_status cs_profiling_measure(const cs_profiling *profiling, cs_measure_report *report) {
+  const cs_program *program = profiling->program;
+  cs_wanted wanted = cs_profiling_wanted(profiling, report);
+  memset(report, 0, sizeof *report);
   const cs_op_desc **descs = cs_calloc((size_t)program->n_tasks, sizeof *descs);
   const char **names = cs_calloc((size_t)program->n_tasks, sizeof *names);
   cs_status st = CS_OK;
+  int n = 0;
   if (!descs || !names) {
     st = cs_no_memory("tasks", (size_t)program->n_tasks * sizeof *descs);
     goto done;
   }
-  for (int i = 0; i < program->n_tasks; i++) {
-    descs[i] = &program->tasks[i].desc;
-    names[i] = program->tasks[i].name;
+  for (int t = 0; t < program->n_tasks; t++) {
+    if (profiling->tasks && !profiling->tasks[t]) continue;
+    descs[n] = &program->tasks[t].desc;
+    names[n++] = program->tasks[t].name;
   }
-  st = cs_measure_wanted(&wanted, descs, names, program->n_tasks);
+  st = cs_measure_wanted(&wanted, descs, names, n);
 done:
   free(descs);
   free(names);
   return st;
+}
+
+cs_status cs_profile_program(cs_profile *profile, cs_backend *backend, const cs_program *program,
+                             const cs_measure_options *options, const cs_logger *logger,
+                             cs_measure_report *report) {
+  cs_measure_report unused;
+  cs_profiling profiling = {.profile = profile,
+                            .backend = backend,
+                            .program = program,
+                            .options = options,
+                            .logger = logger};
+  return cs_profiling_measure(&profiling, report ? report : &unused);
 }

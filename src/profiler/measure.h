@@ -69,6 +69,9 @@ cs_status cs_measure_operation(cs_measuring *measuring, cs_operation *operation)
  * `most`, as the backend orders them (0: all). */
 cs_status cs_prepare_operations(const cs_measuring *measuring, cs_operation *operations, int n,
                                 int most) CS_MUST_USE;
+/* Prepares the trials that n operations have, in parallel; rejects those that cannot be. */
+cs_status cs_prepare_trials(const cs_measuring *measuring, cs_operation *operations,
+                            int n) CS_MUST_USE;
 
 /* ---- measure_buffers.c: memory of one operation ---- */
 
@@ -146,8 +149,40 @@ cs_status cs_device_alive(const cs_op_buffers *buffers) CS_MUST_USE;
 
 /* ---- measure_rounds.c: timing, successive halving ---- */
 
+/* Device memory that copies to rotate through may take. */
+int64_t cs_measure_memory_cap(const cs_measuring *measuring);
 cs_status cs_time_trials(cs_measuring *measuring, cs_op_buffers *buffers,
                          cs_operation *operation) CS_MUST_USE;
+
+/* ---- measure_steady.c: which sweeps of final samples count ---- */
+
+/* The anchor is sampled before the first sweep and after each: sweep s lies between s and s + 1. */
+typedef struct cs_sweeps {
+  int n;
+  double anchors[CS_MAX_SAMPLES + 1]; /* all 1 where there is no anchor */
+  bool steady[CS_MAX_SAMPLES];
+  int n_steady;
+} cs_sweeps;
+/* Samples the anchor (NULL: none) before the first sweep; after a sweep, whose steadiness, and that
+ * of those before it, is then known: the anchor on either side is within 2% of the median. */
+cs_status cs_sweeps_begin(cs_sweeps *sweeps, cs_anchor *anchor) CS_MUST_USE;
+cs_status cs_sweeps_end_one(cs_sweeps *sweeps, cs_anchor *anchor) CS_MUST_USE;
+/* Sweeps that are not steady are replaced, up to half as many as wanted. */
+bool cs_sweeps_done(const cs_sweeps *sweeps, int wanted);
+/* Keeps a trial's samples of steady sweeps, in place, and returns how many; all of them on a device
+ * that was not steady for half of those wanted. */
+int cs_sweeps_keep(const cs_sweeps *sweeps, int wanted, double *samples);
+
+/* ---- measure_kernels.c: what candidates consist of ---- */
+
+/* Records the kernels of those trials that are within 3 times the operation's fastest record and
+ * have none there. Their results are checked and weights packed. Nothing to do on a device whose
+ * kernels are not known. *recorded (may be NULL) grows by the number of candidates. */
+cs_status cs_record_kernels(const cs_measuring *measuring, const cs_op_buffers *buffers,
+                            const cs_operation *operation, int *recorded) CS_MUST_USE;
+/* A schedule of one launch of a trial. */
+cs_status cs_trial_schedule(const cs_op_buffers *buffers, const cs_trial *trial,
+                            cs_schedule **out) CS_MUST_USE;
 
 /* ---- measure_anchor.c: warming the clock up and noticing that it drifts ---- */
 

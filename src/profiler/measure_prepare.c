@@ -88,15 +88,10 @@ static void take_known_rejections(const cs_measuring *measuring, cs_operation *o
   }
 }
 
-cs_status cs_prepare_operations(const cs_measuring *measuring, cs_operation *operations, int n,
-                                int most) {
-  prepare_job job = {.measuring = measuring, .operations = operations, .most = most};
+cs_status cs_prepare_trials(const cs_measuring *measuring, cs_operation *operations, int n) {
+  prepare_job job = {.measuring = measuring, .operations = operations};
   int64_t total = 0, n_items = 0;
-  CS_RETURN_IF_ERROR(cs_parallel_for(n, 0, enumerate_body, &job));
-  for (int i = 0; i < n; i++) {
-    take_known_rejections(measuring, &operations[i]);
-    total += operations[i].n_trials;
-  }
+  for (int i = 0; i < n; i++) total += operations[i].n_trials;
   job.items = cs_calloc((size_t)total, sizeof *job.items);
   if (!job.items) return cs_no_memory("candidates", (size_t)total * sizeof *job.items);
   for (int i = 0; i < n; i++) {
@@ -110,4 +105,12 @@ cs_status cs_prepare_operations(const cs_measuring *measuring, cs_operation *ope
   cs_status st = cs_parallel_for(n_items, 0, prepare_body, &job);
   free(job.items);
   return st;
+}
+
+cs_status cs_prepare_operations(const cs_measuring *measuring, cs_operation *operations, int n,
+                                int most) {
+  prepare_job job = {.measuring = measuring, .operations = operations, .most = most};
+  CS_RETURN_IF_ERROR(cs_parallel_for(n, 0, enumerate_body, &job));
+  for (int i = 0; i < n; i++) take_known_rejections(measuring, &operations[i]);
+  return cs_prepare_trials(measuring, operations, n);
 }

@@ -13,7 +13,6 @@
 #define KEEP_WITHIN 1.5 /* of the best: kept in round 2, and at least … */
 #define KEEP_AT_LEAST 8
 #define FINALISTS 4
-#define DRIFT 0.02
 #define SAMPLE_OVERHEAD_US 100.0
 
 typedef struct chain_plan {
@@ -36,15 +35,14 @@ static int clamp_int(double value, int low, int high) {
   return value < low ? low : value > high ? high : (int)value;
 }
 
-/* Device memory that one operation's sets may take. */
-static int64_t memory_cap(const cs_measuring *m) {
+int64_t cs_measure_memory_cap(const cs_measuring *m) {
   int64_t bytes = m->backend->vtable->info(m->backend)->memory_bytes;
   return bytes > 0 ? cs_min_i64(MEMORY_CAP, bytes / 4) : MEMORY_CAP;
 }
 
 static chain_plan plan_chain(const cs_measuring *m, const cs_op_buffers *buffers, double best_us) {
   int64_t set_bytes = cs_max_i64(1, cs_op_buffers_set_bytes(buffers));
-  int fits = (int)cs_max_i64(1, cs_min_i64(memory_cap(m) / set_bytes, CS_MAX_CHAIN));
+  int fits = (int)cs_max_i64(1, cs_min_i64(cs_measure_memory_cap(m) / set_bytes, CS_MAX_CHAIN));
   int timed = clamp_int(ceil(CHAIN_US / fmax(best_us, 0.1)), best_us > SLOW_LAUNCH_US ? 1 : 4,
                         CS_MAX_CHAIN);
   /* Sets enough that the chain is past twice the cache before it comes back to one. */
@@ -146,8 +144,8 @@ static cs_status cancelled_error(void) {
 }
 
 static cs_status first_samples(timing *t, cs_trial *trial, int samples) {
-  CS_RETURN_IF_ERROR(
-      cs_op_buffers_grow_pool(t->buffers, trial, t->plan.sets, memory_cap(t->measuring) / 4));
+  CS_RETURN_IF_ERROR(cs_op_buffers_grow_pool(t->buffers, trial, t->plan.sets,
+                                             cs_measure_memory_cap(t->measuring) / 4));
   CS_RETURN_IF_ERROR(create_chain(t, trial, t->plan.launches, true, &trial->cold));
   for (int s = 0; s < samples; s++) {
     CS_RETURN_IF_ERROR(sample_cold(t, trial, &trial->samples[s]));
@@ -198,37 +196,6 @@ static cs_status round_two(timing *t) {
 
 /* ---- Finals ---- */
 
-/* The anchor is sampled before the first sweep and after each: sweep s lies between s and s + 1. */
-typedef struct sweeps {
-  int n;
-  double anchors[CS_MAX_SAMPLES + 1];
-  bool steady[CS_MAX_SAMPLES];
-  int n_steady;
-} sweeps;
-
-/* A sweep is steady when the anchor on either side is within DRIFT of the median of all. */
-static cs_status find_steady(sweeps *w) {
-  cs_stats stats;
-  CS_RETURN_IF_ERROR(cs_stats_of(w->anchors, w->n + 1, &stats));
-  w->n_steady = 0;
-  for (int s = 0; s < w->n; s++) {
-    w->steady[s] = fabs(w->anchors[s] - stats.median) <= DRIFT * stats.median &&
-                   fabs(w->anchors[s + 1] - stats.median) <= DRIFT * stats.median;
-    w->n_steady += w->steady[s];
-  }
-  return CS_OK;
-}
-
-static void keep_steady(timing *t, const sweeps *w) {
-  for (int i = 0; i < t->n; i++) {
-    int kept = 0;
-    for (int s = 0; s < w->n; s++) {
-      if (w->steady[s]) t->trials[i]->samples[kept++] = t->trials[i]->samples[s];
-    }
-    t->trials[i]->n_samples = kept;
-  }
-}
-
 static cs_status sweep(timing *t, int s) {
   for (int i = 0; i < t->n; i++) {
     double us = 0;
@@ -239,23 +206,22 @@ static cs_status sweep(timing *t, int s) {
   return CS_OK;
 }
 
-/* Fresh samples of the finalists, swept in turn with the anchor. Sweeps that are not steady are
- * replaced, up to half as many again; on a device that is never steady all are kept, and the
- * variation recorded says so. One that has no rival is timed, not compared: fewer samples do. */
+/* Fresh samples of the finalists, swept in turn with the anchor. On a device that is never steady
+ * all are kept, and the variation recorded says so. One that has no rival is timed, not compared:
+ * fewer samples do. */
 static cs_status finals(timing *t) {
   cs_anchor *anchor = t->n > 1 ? t->measuring->anchor : NULL;
-  int wanted = affordable(t, 0.5, 5, t->n > 1 ? 15 : 5), most = wanted + wanted / 2;
-  sweeps w = {.anchors = {1}};
-  if (anchor) CS_RETURN_IF_ERROR(cs_anchor_sample(anchor, &w.anchors[0]));
-  while (w.n < wanted || (w.n_steady < wanted && w.n < most)) {
+  int wanted = affordable(t, 0.5, 5, t->n > 1 ? 15 : 5);
+  cs_sweeps sweeps;
+  CS_RETURN_IF_ERROR(cs_sweeps_begin(&sweeps, anchor));
+  while (!cs_sweeps_done(&sweeps, wanted)) {
     if (cs_measuring_cancelled(t->measuring)) return cancelled_error();
-    CS_RETURN_IF_ERROR(sweep(t, w.n));
-    w.n++;
-    w.anchors[w.n] = 1;
-    if (anchor) CS_RETURN_IF_ERROR(cs_anchor_sample(anchor, &w.anchors[w.n]));
-    CS_RETURN_IF_ERROR(find_steady(&w));
+    CS_RETURN_IF_ERROR(sweep(t, sweeps.n));
+    CS_RETURN_IF_ERROR(cs_sweeps_end_one(&sweeps, anchor));
   }
-  if (2 * w.n_steady >= wanted) keep_steady(t, &w);
+  for (int i = 0; i < t->n; i++) {
+    t->trials[i]->n_samples = cs_sweeps_keep(&sweeps, wanted, t->trials[i]->samples);
+  }
   return CS_OK;
 }
 

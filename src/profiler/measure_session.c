@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "profiler/measure_data.h"
 
@@ -38,22 +39,34 @@ static cs_status create_scrub(cs_measuring *m) {
   return time_scrub(m);
 }
 
-cs_status cs_measure_session(const cs_wanted *wanted, cs_operation *operations, int n) {
+cs_status cs_measuring_open(const cs_wanted *wanted, int n, cs_measuring *out) {
   cs_status st = CS_OK;
-  cs_measuring m = {.profile = wanted->profile,
-                    .backend = wanted->backend,
-                    .options = wanted->options,
-                    .logger = wanted->logger,
-                    .report = wanted->report,
-                    .budget_us = fmin(fmax(CALL_BUDGET_US / n, LEAST_BUDGET_US), MOST_BUDGET_US)};
-  CS_TRY(st, cs_measure_normals(&m.normals), done);
-  CS_TRY(st, create_scrub(&m), done);
-  CS_TRY(st, cs_anchor_create(&m, &m.anchor), done);
-  CS_TRY(st, cs_anchor_warm_up(m.anchor, WARM_UP_SECONDS), done);
-  st = cs_measure_operations(&m, operations, n);
+  *out = (cs_measuring){.profile = wanted->profile,
+                        .backend = wanted->backend,
+                        .options = wanted->options,
+                        .logger = wanted->logger,
+                        .report = wanted->report};
+  out->budget_us = fmin(fmax(CALL_BUDGET_US / fmax(n, 1), LEAST_BUDGET_US), MOST_BUDGET_US);
+  CS_TRY(st, cs_measure_normals(&out->normals), done);
+  CS_TRY(st, create_scrub(out), done);
+  CS_TRY(st, cs_anchor_create(out, &out->anchor), done);
+  CS_TRY(st, cs_anchor_warm_up(out->anchor, WARM_UP_SECONDS), done);
 done:
-  cs_anchor_destroy(m.anchor);
-  if (m.scrub) m.backend->vtable->release(m.backend, m.scrub);
-  free(m.normals);
+  if (st != CS_OK) cs_measuring_close(out);
+  return st;
+}
+
+void cs_measuring_close(cs_measuring *m) {
+  cs_anchor_destroy(m->anchor);
+  if (m->scrub) m->backend->vtable->release(m->backend, m->scrub);
+  free(m->normals);
+  memset(m, 0, sizeof *m);
+}
+
+cs_status cs_measure_session(const cs_wanted *wanted, cs_operation *operations, int n) {
+  cs_measuring m;
+  CS_RETURN_IF_ERROR(cs_measuring_open(wanted, n, &m));
+  cs_status st = cs_measure_operations(&m, operations, n);
+  cs_measuring_close(&m);
   return st;
 }

@@ -16,8 +16,11 @@ typedef struct cs_wanted {
  * of tasks, for messages. Adds to the report. */
 cs_status cs_measure_wanted(const cs_wanted *wanted, const cs_op_desc *const *descs,
                             const char *const *names, int n) CS_MUST_USE;
-/* Sets up what all measurements of a call share (random values, anchor, scrub memory), warms up,
- * measures, and releases it. */
+/* Sets up what all measurements of a call share (random values, anchor, scrub memory; the budget of
+ * each of n operations) and warms up; releases it. */
+cs_status cs_measuring_open(const cs_wanted *wanted, int n, cs_measuring *out) CS_MUST_USE;
+void cs_measuring_close(cs_measuring *measuring);
+/* Measures n operations in a session of their own. */
 cs_status cs_measure_session(const cs_wanted *wanted, cs_operation *operations, int n) CS_MUST_USE;
 
 #endif

@@ -105,30 +105,31 @@ static cs_status add_kept_outputs(const cs_settings *settings, cs_graph *graph) 
   return CS_OK;
 }
 
-cs_status cs_planning_run(cs_session *session) {
+static cs_status find_policy(const char *name, const cs_policy **out) {
+  *out = cs_policy_find(name);
+  if (*out) return CS_OK;
+  cs_strbuf names = {0};
+  int count;
+  const cs_policy *const *all = cs_policy_all(&count);
+  for (int i = 0; i < count; i++) {
+    cs_strbuf_printf(&names, "%s%s", i == 0 ? "" : i == count - 1 ? " or " : ", ", all[i]->name);
+  }
+  cs_status st = cs_error(CS_CODE_USAGE, "unknown policy \"%s\": wanted %s", name,
+                          names.data ? names.data : "");
+  cs_strbuf_free(&names);
+  return st;
+}
+
+cs_status cs_planning_begin(cs_session *session, cs_measure_options *measure) {
   const cs_session_options *options = &session->settings.options;
   cs_planned *planned = &session->planned;
   const cs_device_info *info = session->device->backend->vtable->info(session->device->backend);
-  const cs_policy *policy = cs_policy_find(session->settings.policy);
-  if (!policy) {
-    cs_strbuf names = {0};
-    int count;
-    const cs_policy *const *all = cs_policy_all(&count);
-    for (int i = 0; i < count; i++) {
-      cs_strbuf_printf(&names, "%s%s", i == 0 ? "" : i == count - 1 ? " or " : ", ", all[i]->name);
-    }
-    cs_status st = cs_error(CS_CODE_USAGE, "unknown policy \"%s\": wanted %s",
-                            session->settings.policy, names.data ? names.data : "");
-    cs_strbuf_free(&names);
-    return st;
-  }
-  double started = cs_now_seconds();
   CS_RETURN_IF_ERROR(cs_graph_bind(session->source, options->batch, &planned->bound));
   CS_RETURN_IF_ERROR(add_kept_outputs(&session->settings, planned->bound));
   planned->graph_hash = cs_graph_hash(planned->bound);
   CS_RETURN_IF_ERROR(
       cs_graph_apply_passes(planned->bound, CS_PASSES_ALL, &planned->passes, &planned->graph));
-  cs_measure_options measure = {
+  *measure = (cs_measure_options){
       .workspace_limit = options->workspace_limit,
       .deterministic = options->deterministic,
       .frozen = options->frozen,
@@ -137,6 +138,17 @@ cs_status cs_planning_run(cs_session *session) {
       .cancelled = options->cancelled,
       .user = options->cancelled_user,
   };
+  return CS_OK;
+}
+
+cs_status cs_planning_run(cs_session *session) {
+  cs_planned *planned = &session->planned;
+  const cs_device_info *info = session->device->backend->vtable->info(session->device->backend);
+  const cs_policy *policy;
+  cs_measure_options measure;
+  CS_RETURN_IF_ERROR(find_policy(session->settings.policy, &policy));
+  double started = cs_now_seconds();
+  CS_RETURN_IF_ERROR(cs_planning_begin(session, &measure));
   CS_RETURN_IF_ERROR(session->settings.plan_path ? load_plan(session, info)
                                                  : make_plan(session, policy, info, &measure));
   if (planned->choices) CS_RETURN_IF_ERROR(compute_bounds(session, info, &measure));

@@ -21,6 +21,9 @@ cs_status cs_bans_check(const cs_profile *profile, const cs_program *program,
                         const cs_settings *settings, const bool *seen) CS_MUST_USE;
 void cs_choices_free(cs_task_choices *choices, int n_tasks);
 
+/* Binds the batch, applies passes, opens the profile; what to measure for the session's policy. */
+cs_status cs_planning_begin(cs_session *session, cs_measure_options *measure) CS_MUST_USE;
+
 /* The cheapest layout assignment by measured times, lowered. Measures what it needs. */
 cs_status cs_choose_program(cs_session *session, const cs_measure_options *measure,
                             cs_program **out) CS_MUST_USE;

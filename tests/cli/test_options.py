@@ -24,6 +24,14 @@ class Usage(CommandTest):
             with self.subTest(option):
                 self.wrong_use("run", model, option, value, names=[value])
 
+    def test_profile(self):
+        model = self.model()
+        self.wrong_use("profile", model, "--depth", "deep", names=["deep"])
+        self.wrong_use("run", model, "--corun", names=["corun"])
+        code, out, err = self.execute("profile", model, "--device", "cpu", "--node", "nowhere")
+        self.assertEqual((code, out), (harness.BAD_INPUT, ""))
+        self.assertIn("nowhere", err)
+
     def test_batches(self):
         model = self.model()
         for value in ("-1", "1.5", "x", "", "99999999999999999999"):

@@ -12,6 +12,7 @@
 
 typedef enum fake_behaviour {
   FAKE_RIGHT,
+  FAKE_HOGS, /* right, but leaves no room for anything beside it */
   FAKE_WRONG,
   FAKE_LAST_IMAGE_WRONG,
   FAKE_UNWRITTEN,
@@ -43,9 +44,12 @@ typedef struct fake_backend {
   bool noisy;             /* no sample is like the one before */
   int slow_from, slow_to; /* samples after the warm-up that the clock is low for */
   int since_warm_up;
-  int runs;      /* launches computed */
-  int samples;   /* latency samples */
-  int allocated; /* live allocations */
+  int runs;       /* launches computed */
+  int samples;    /* latency samples */
+  int schedules;  /* created */
+  int counted;    /* schedules counted or traced */
+  bool uncounted; /* counters may not be read */
+  int allocated;  /* live allocations */
 } fake_backend;
 
 struct cs_exec {
@@ -57,7 +61,7 @@ struct cs_exec {
 struct cs_schedule {
   fake_backend *backend;
   cs_launch launches[64];
-  int n;
+  int n, n_streams;
 };
 
 static inline fake_backend *fake_of(cs_backend *backend) {
@@ -171,12 +175,13 @@ static inline cs_status fake_fill(cs_backend *backend, void *device, int byte, i
 
 static inline cs_status fake_schedule_create(cs_backend *backend, const cs_launch *launches, int n,
                                              int n_streams, bool use_graph, cs_schedule **out) {
-  (void)n_streams;
   (void)use_graph;
   CS_RETURN_IF_ERROR(fake_broken(fake_of(backend)));
   *out = cs_calloc(1, sizeof **out);
   (*out)->backend = fake_of(backend);
   (*out)->n = n;
+  (*out)->n_streams = n_streams;
+  (*out)->backend->schedules++;
   memcpy((*out)->launches, launches, (size_t)n * sizeof *launches);
   return CS_OK;
 }
@@ -267,15 +272,34 @@ static inline cs_status fake_schedule_run(cs_schedule *schedule) {
   return CS_OK;
 }
 
+/* Of the anchor, by far the largest operation of a test, few launches make a chain. */
+static inline double fake_launch_us(const cs_launch *launch) {
+  return launch->exec->planted->us * (cs_op_flops(&launch->exec->desc) > 1e7 ? 100 : 1);
+}
+
+/* Streams overlap, except that who hogs runs alone. */
+static inline double fake_schedule_us(const cs_schedule *schedule) {
+  double alone = 0, longest = 0;
+  for (int stream = 0; stream < schedule->n_streams; stream++) {
+    double us = 0;
+    for (int i = 0; i < schedule->n; i++) {
+      const cs_launch *launch = &schedule->launches[i];
+      if (launch->stream != stream) continue;
+      if (launch->exec->planted->behaviour == FAKE_HOGS) {
+        alone += fake_launch_us(launch);
+      } else {
+        us += fake_launch_us(launch);
+      }
+    }
+    if (us > longest) longest = us;
+  }
+  return 1 + alone + longest;
+}
+
 static inline cs_status fake_schedule_latency(cs_schedule *schedule, int count, double *us) {
   CS_RETURN_IF_ERROR(fake_broken(schedule->backend));
   for (int s = 0; s < count; s++) {
-    us[s] = 1;
-    for (int i = 0; i < schedule->n; i++) {
-      const cs_exec *exec = schedule->launches[i].exec;
-      /* Of the anchor, by far the largest operation of a test, few launches make a chain. */
-      us[s] += exec->planted->us * (cs_op_flops(&exec->desc) > 1e7 ? 100 : 1);
-    }
+    us[s] = fake_schedule_us(schedule);
     if (schedule->backend->noisy) us[s] *= 1 + 0.1 * (schedule->backend->samples % 5);
     int since = schedule->backend->since_warm_up++;
     if (since >= schedule->backend->slow_from && since < schedule->backend->slow_to) us[s] *= 1.5;
@@ -304,6 +328,77 @@ static inline cs_status fake_reference(cs_backend *backend, const cs_op_desc *de
   return CS_OK;
 }
 
+/* ---- As a GPU tells of its kernels: one a launch, of one block that fills a unit or half of it
+ * ---- */
+
+static inline cs_status fake_schedule_kernels(cs_schedule *schedule, cs_kernel_info *out,
+                                              int capacity, int *count) {
+  *count = schedule->n;
+  for (int i = 0; i < schedule->n && i < capacity; i++) {
+    const fake_candidate *planted = schedule->launches[i].exec->planted;
+    out[i] = (cs_kernel_info){.launch = i,
+                              .grid = {64, 1, 1},
+                              .block = {256, 1, 1},
+                              .cluster = {1, 1, 1},
+                              .registers = planted->behaviour == FAKE_HOGS ? 168 : 40,
+                              .dynamic_shared = planted->behaviour == FAKE_HOGS ? 1024 : 40000,
+                              .blocks_per_unit = 1};
+    snprintf(out[i].name, sizeof out[i].name, "kernel of %s", planted->id);
+  }
+  return CS_OK;
+}
+
+static inline cs_status fake_may_count(cs_schedule *schedule) {
+  schedule->backend->counted++;
+  return schedule->backend->uncounted
+             ? cs_error(CS_CODE_NOT_FOUND, "counters need permission: ask the administrator")
+             : CS_OK;
+}
+
+static inline cs_counters fake_counters_of(double registers) {
+  cs_counters counters;
+  for (int i = 0; i < CS_COUNTER_COUNT; i++) counters.value[i] = 1;
+  counters.value[CS_COUNTER_stall_registers] = registers;
+  return counters;
+}
+
+static inline cs_status fake_schedule_counters(cs_schedule *schedule, cs_kernel_counts *out,
+                                               int capacity, int *count) {
+  CS_RETURN_IF_ERROR(fake_may_count(schedule));
+  *count = schedule->n;
+  for (int i = 0; i < schedule->n && i < capacity; i++) {
+    snprintf(out[i].name, sizeof out[i].name, "kernel of %s",
+             schedule->launches[i].exec->planted->id);
+    out[i].counters = fake_counters_of(7);
+  }
+  return CS_OK;
+}
+
+static inline cs_status fake_schedule_counters_whole(cs_schedule *schedule, cs_counters *out) {
+  CS_RETURN_IF_ERROR(fake_may_count(schedule));
+  *out = fake_counters_of(9);
+  return CS_OK;
+}
+
+/* The first two launches run from 0 to 8 and from 4 to 8 µs. */
+static inline cs_status fake_schedule_trace(cs_schedule *schedule, cs_kernel_trace *out,
+                                            int capacity, int *count) {
+  cs_kernel_info info;
+  int n;
+  CS_RETURN_IF_ERROR(fake_schedule_kernels(schedule, &info, 1, &n));
+  *count = schedule->n < 2 ? schedule->n : 2;
+  for (int i = 0; i < *count && i < capacity; i++) {
+    out[i] = (cs_kernel_trace){.start_us = 4 * i,
+                               .end_us = 8,
+                               .stream = schedule->launches[i].stream,
+                               .grid = {64, 1, 1},
+                               .block = {256, 1, 1},
+                               .registers = info.registers,
+                               .dynamic_shared = info.dynamic_shared};
+  }
+  return CS_OK;
+}
+
 #define FAKE_VTABLE                                                                        \
   .name = "fake", .info = fake_info, .layouts = fake_layouts, .enumerate = fake_enumerate, \
   .prepare = fake_prepare, .exec_destroy = fake_exec_destroy,                              \
@@ -316,6 +411,11 @@ static inline cs_status fake_reference(cs_backend *backend, const cs_op_desc *de
 
 static const cs_backend_vtable fake_vtable = {FAKE_VTABLE};
 static const cs_backend_vtable fake_hollow_vtable = {FAKE_VTABLE, .reference = fake_reference};
+
+static const cs_backend_vtable fake_gpu_vtable = {
+    FAKE_VTABLE, .schedule_kernels = fake_schedule_kernels,
+    .schedule_counters = fake_schedule_counters,
+    .schedule_counters_whole = fake_schedule_counters_whole, .schedule_trace = fake_schedule_trace};
 
 static inline fake_backend fake_create(const fake_candidate *candidates, int n) {
   fake_backend fake = {.base.vtable = &fake_vtable, .candidates = candidates, .n_candidates = n};

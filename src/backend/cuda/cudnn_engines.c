@@ -78,6 +78,18 @@ static engine_traits traits_of(const enumeration *e, cudnnBackendDescriptor_t en
   return t;
 }
 
+/* Configurations that come to the same plan (a default spelt out, say) count once. */
+static bool plan_is_known(const enumeration *e, const cs_candidate *candidate) {
+  for (size_t i = 0; i < e->out->n; i++) {
+    const cs_candidate *known = &e->out->items[i];
+    if (known->payload && strcmp(known->payload, candidate->payload) == 0 &&
+        strcmp(known->family, candidate->family) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /* Finalizes a plan for the configuration and appends it; *added tells whether it was admissible and
  * new. */
 static cs_status add_config(enumeration *e, const cs_engine_id *id, engine_traits traits,
@@ -101,6 +113,7 @@ static cs_status add_config(enumeration *e, const cs_engine_id *id, engine_trait
   if (candidate.workspace_bytes > e->options->workspace_limit) goto done;
   CS_TRY(st, cs_strdup_to(family, &candidate.family), done);
   CS_TRY(st, cs_cudnn_plan_json(plan, &candidate.payload), done);
+  if (candidate.payload && plan_is_known(e, &candidate)) goto done;
   CS_TRY(st, cs_candidate_list_add(e->out, &candidate), done);
   *added = true;
 done:

@@ -1,0 +1,24 @@
+#include "cli/cli.h"
+
+void cli_session_options(const cli_options *options, int64_t batch, cs_precision precision,
+                         const char *policy, cs_session_options *out) {
+  cs_session_options_init(out);
+  out->batch = batch;
+  out->precision = precision;
+  out->policy = policy;
+  out->weights_path = options->weights;
+  out->seed = options->seed;
+  out->workspace_limit = options->workspace_limit;
+  out->memory_limit = options->memory_limit;
+  out->max_streams = options->streams;
+  out->frozen = options->frozen;
+  out->refresh = options->refresh;
+  out->deterministic = options->deterministic;
+  out->cache_dir = options->cache_dir;
+  out->pins = options->pins.items;
+  out->n_pins = options->pins.n;
+  out->bans = options->bans.items;
+  out->n_bans = options->bans.n;
+  out->plan_path = options->plan;
+  out->cancelled = cli_interrupted;
+}
