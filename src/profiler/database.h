@@ -48,7 +48,6 @@ struct cs_profile {
   size_t prefix_length;
   cs_logger logger;
   bool writable; /* false after the first failed append, and where only reading is wanted */
-  cs_strbuf *batch; /* where lines go instead of the file, while it is not NULL */
   cs_profile_entry **entries;
   size_t n_entries, entries_capacity;
   size_t *buckets; /* open addressing: entry index + 1, 0: empty */
@@ -107,7 +106,7 @@ cs_status cs_profile_load(cs_profile *profile) CS_MUST_USE;
 /* Indexes profile->text. */
 cs_status cs_profile_index(cs_profile *profile, size_t length) CS_MUST_USE;
 /* More than twice as many lines as the latest of each key need. */
-cs_status cs_profile_wants_compaction(cs_profile *profile, bool *out) CS_MUST_USE;
+bool cs_profile_wants_compaction(const cs_profile *profile);
 
 /* ---- database_lines.c ---- */
 
@@ -159,5 +158,10 @@ cs_status cs_database_compact(const char *path, const char *identity) CS_MUST_US
 cs_status cs_read_maybe_gzip(const char *path, char **out, size_t *length) CS_MUST_USE;
 /* Replaces `path`, compressed if its name ends in .gz; the same data give the same bytes. */
 cs_status cs_write_maybe_gzip(const char *path, const char *data, size_t length) CS_MUST_USE;
+
+/* The latest line of each key among `text`, sorted by key, each with its newline; the damaged and
+ * those of other devices are left out, *taken counts what is in. */
+cs_status cs_lines_latest(const char *identity, const char *text, size_t length, cs_strbuf *out,
+                          int *taken) CS_MUST_USE;
 
 #endif

@@ -43,8 +43,10 @@ cs_line_kind cs_line_kind_of(const json_t *object) {
   static const struct {
     const char *member;
     cs_line_kind kind;
-  } kinds[] = {{"candidate", CS_LINE_RECORD}, {"complete", CS_LINE_COMPLETION},
-               {"kernels", CS_LINE_KERNELS},  {"corun", CS_LINE_CORUN},
+  } kinds[] = {{"candidate", CS_LINE_RECORD},
+               {"complete", CS_LINE_COMPLETION},
+               {"kernels", CS_LINE_KERNELS},
+               {"corun", CS_LINE_CORUN},
                {"device_info", CS_LINE_DEVICE}};
   for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
     if (json_object_get(object, kinds[i].member)) return kinds[i].kind;

@@ -20,7 +20,8 @@ static int compare_members(const void *a, const void *b) {
 }
 
 void cs_corun_sort(cs_corun *corun) {
-  if (corun->n > 1) qsort(corun->members, (size_t)corun->n, sizeof *corun->members, compare_members);
+  if (corun->n > 1)
+    qsort(corun->members, (size_t)corun->n, sizeof *corun->members, compare_members);
 }
 
 void cs_corun_clear(cs_corun *corun) {
@@ -73,11 +74,10 @@ static json_t *members_to_json(const cs_corun *corun) {
 }
 
 static json_t *corun_to_json(const cs_corun *corun) {
-  json_t *object =
-      json_pack("{s:o, s:f, s:f, s:f, s:f, s:f, s:i}", "members", members_to_json(corun),
-                "serial_us", corun->serial_us, "concurrent_us", corun->concurrent_us, "p10_us",
-                corun->p10_us, "p90_us", corun->p90_us, "variation", corun->variation, "samples",
-                corun->samples);
+  json_t *object = json_pack("{s:o, s:f, s:f, s:f, s:f, s:f, s:i}", "members",
+                             members_to_json(corun), "serial_us", corun->serial_us, "concurrent_us",
+                             corun->concurrent_us, "p10_us", corun->p10_us, "p90_us", corun->p90_us,
+                             "variation", corun->variation, "samples", corun->samples);
   if (!object) return NULL;
   bool good = isnan(corun->overlap) ||
               json_object_set_new(object, "overlap", json_real(corun->overlap)) == 0;
@@ -152,14 +152,14 @@ cs_parse_result cs_corun_from_json(const json_t *object, cs_corun *out) {
 cs_status cs_line_of_device(const char *prefix, const cs_device_info *info, char **out) {
   CS_RETURN_IF_ERROR(cs_check_utf8(info->name, "device's name"));
   const cs_unit_limits *unit = &info->unit;
-  json_t *members = json_pack(
-      "{s:{s:s, s:s, s:i, s:I, s:I, s:i, s:i, s:{s:i, s:i, s:i, s:i, s:i, s:i}}}", "device_info",
-      "name", info->name, "backend", info->backend, "units", info->units, "memory_bytes",
-      (json_int_t)info->memory_bytes, "cache_bytes", (json_int_t)info->cache_bytes,
-      "compute_capability", info->compute_capability, "clock_mhz", info->clock_mhz, "unit",
-      "registers", unit->registers, "threads", unit->threads, "blocks", unit->blocks,
-      "shared_bytes", unit->shared_bytes, "reserved_shared_bytes", unit->reserved_shared_bytes,
-      "warp_size", unit->warp_size);
+  json_t *members =
+      json_pack("{s:{s:s, s:s, s:i, s:I, s:I, s:i, s:i, s:{s:i, s:i, s:i, s:i, s:i, s:i}}}",
+                "device_info", "name", info->name, "backend", info->backend, "units", info->units,
+                "memory_bytes", (json_int_t)info->memory_bytes, "cache_bytes",
+                (json_int_t)info->cache_bytes, "compute_capability", info->compute_capability,
+                "clock_mhz", info->clock_mhz, "unit", "registers", unit->registers, "threads",
+                unit->threads, "blocks", unit->blocks, "shared_bytes", unit->shared_bytes,
+                "reserved_shared_bytes", unit->reserved_shared_bytes, "warp_size", unit->warp_size);
   return cs_line_finish(prefix, CS_DEVICE_OP, members, out);
 }
 

@@ -3,6 +3,7 @@
 #define CONVSCHED_PROFILER_RECORD_COUNTERS_H_
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "profiler/counters.h"
 

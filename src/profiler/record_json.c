@@ -125,7 +125,8 @@ static bool measurement_from_json(const json_t *object, cs_measurement *out, con
   }
   if (!cs_get_number(object, "cold_us", &out->cold_us) ||
       !cs_get_number(object, "warm_us", &out->warm_us) ||
-      !cs_get_number(object, "p10_us", &out->p10_us) || !cs_get_number(object, "p90_us", &out->p90_us) ||
+      !cs_get_number(object, "p10_us", &out->p10_us) ||
+      !cs_get_number(object, "p90_us", &out->p90_us) ||
       !cs_get_number(object, "variation", &out->variation) ||
       !cs_get_integer(object, "samples", INT_MAX, &samples)) {
     return false;

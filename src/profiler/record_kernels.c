@@ -70,12 +70,12 @@ void cs_kernel_normalise(cs_kernel_profile *kernel) {
 
 static json_t *kernel_to_json(const cs_kernel_profile *kernel) {
   const cs_kernel_info *k = &kernel->info;
-  json_t *object = json_pack(
-      "{s:s, s:[iii], s:[iii], s:[iii], s:i, s:i, s:i, s:i, s:i}", "name", k->name, "grid",
-      k->grid[0], k->grid[1], k->grid[2], "block", k->block[0], k->block[1], k->block[2], "cluster",
-      k->cluster[0], k->cluster[1], k->cluster[2], "registers", k->registers, "static_shared",
-      k->static_shared, "dynamic_shared", k->dynamic_shared, "local_bytes", k->local_bytes,
-      "blocks_per_unit", k->blocks_per_unit);
+  json_t *object = json_pack("{s:s, s:[iii], s:[iii], s:[iii], s:i, s:i, s:i, s:i, s:i}", "name",
+                             k->name, "grid", k->grid[0], k->grid[1], k->grid[2], "block",
+                             k->block[0], k->block[1], k->block[2], "cluster", k->cluster[0],
+                             k->cluster[1], k->cluster[2], "registers", k->registers,
+                             "static_shared", k->static_shared, "dynamic_shared", k->dynamic_shared,
+                             "local_bytes", k->local_bytes, "blocks_per_unit", k->blocks_per_unit);
   if (object && kernel->counted && !cs_counters_to_json(&kernel->counters, object)) {
     json_decref(object);
     object = NULL;
