@@ -5,6 +5,7 @@ Arrays are anything writable with the buffer protocol that holds C floats
 """
 import ctypes
 import json
+import math
 import os
 
 c_char_pp = ctypes.POINTER(ctypes.c_char_p)
@@ -59,12 +60,19 @@ class Verification(ctypes.Structure):
         ("end_to_end", ctypes.c_double),
         ("end_to_end_limit", ctypes.c_double),
         ("worst_node", ctypes.c_char * 128),
+        ("worst_ratio", ctypes.c_double),
+        ("problem", ctypes.c_char * 256),
     ]
 
     def as_record(self):
-        return {"passed": self.passed, "rel_l2": self.rel_l2, "max_scaled": self.max_scaled,
-                "tolerance": self.tolerance, "nodes_checked": self.nodes_checked,
-                "bitwise_equal": self.bitwise_equal if self.bitwise_applies else None}
+        record = {"passed": self.passed, "rel_l2": self.rel_l2, "max_scaled": self.max_scaled,
+                  "tolerance": self.tolerance, "nodes_checked": self.nodes_checked,
+                  "worst_node": os.fsdecode(self.worst_node),
+                  "worst_ratio": self.worst_ratio if math.isfinite(self.worst_ratio) else None,
+                  "bitwise_equal": self.bitwise_equal if self.bitwise_applies else None}
+        if not self.passed:
+            record["problem"] = os.fsdecode(self.problem)
+        return record
 
 
 def _encoded(text):

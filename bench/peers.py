@@ -47,6 +47,8 @@ def arguments():
     parser.add_argument("--time-limit", type=float, default=0, help="seconds; begins no configuration after")
     options = parser.parse_args()
     options.dtypes = options.dtypes or (["f32"] if options.cpu else ["tf32", "f16"])
+    if "sequential" not in options.policies:  # what speedups are against
+        options.policies = ["sequential", *options.policies]
     options.device = options.device or ("cpu" if options.cpu else "cuda:0")
     return options
 
@@ -121,7 +123,7 @@ def entries(contenders, samples, host, wanted, precision):
             entry["other_layout"] = {"layout": slower["layout"],
                                      "median": slower["latency_us"]["median"]}
         best[contender.name] = entry
-    base = best.get("sequential", next(iter(best.values())))["latency_us"]["median"]
+    base = best["sequential"]["latency_us"]["median"]
     for entry in best.values():
         entry["speedup_vs_sequential"] = base / entry["latency_us"]["median"]
     return list(best.values())
@@ -152,7 +154,7 @@ def measure(options, library, device, name, precision, batch, work):
         finally:
             for contender in contenders:
                 contender.close()
-    sequential = policies[0]
+    sequential = next(p for p in policies if p["name"] == "sequential")
     return {
         "schema": "convsched.run/1", "model": pathlib.Path(path).stem, "batch": batch,
         "dtype": precision, "commit": records.commit(options.commit),

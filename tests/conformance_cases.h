@@ -323,6 +323,10 @@ static inline void cc_all_conv_transpose(cc_context *x) {
                     1, CC_BIAS, CS_ACT_RELU);
   cc_conv_transpose(x, "convt_output_padding_mixed", CC4(2, 8, 4, 5), CC3(12, 3, 2), CC2(3, 2),
                     CC4(1, 0, 0, 1), one, CC2(2, 1), 1, CC_BIAS, CS_ACT_NONE);
+  cc_conv_transpose(x, "convt_output_padding_past_stride", CC4(2, 6, 5, 4), CC3(8, 3, 2), one, p1,
+                    CC2(3, 2), CC2(2, 1), 2, CC_BIAS, CS_ACT_RELU);
+  cc_conv_transpose(x, "convt_output_padding_past_stride_residual", CC4(1, 16, 5, 5), CC3(16, 3, 3),
+                    one, p1, CC2(3, 2), CC2(2, 1), 1, CC_RESIDUAL, CS_ACT_RELU);
   cc_conv_transpose(x, "convt_2x2_s2", CC4(1, 32, 7, 7), CC3(16, 2, 2), two, none, one, zero, 1,
                     CC_BIAS, CS_ACT_LEAKY_RELU);
   cc_conv_transpose(x, "convt_dilated", CC4(1, 8, 6, 6), CC3(8, 3, 3), one, p1, two, zero, 1,

@@ -3,105 +3,17 @@
 #ifndef CONVSCHED_TESTS_SESSION_TESTS_H_
 #define CONVSCHED_TESTS_SESSION_TESTS_H_
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-#include "runtime/session.h"
-
-#define MODULE_CONV(name, input, channels, kernel, pad)                                           \
-  "{\"name\":\"" name "\",\"op\":\"Conv\",\"inputs\":[\"" input                                   \
-  "\"],\"attrs\":{"                                                                               \
-  "\"out_channels\":" channels ",\"kernel_shape\":[" kernel "," kernel "],\"pads\":[" pad "," pad \
-  "," pad "," pad                                                                                 \
-  "],\"bias\":true}},"                                                                            \
-  "{\"name\":\"" name ".relu\",\"op\":\"Relu\",\"inputs\":[\"" name "\"]},"
-
-/* An inception module of four branches, pooled and classified. */
-static const char module_json[] =
-    "{\"schema\":\"convsched.graph/1\",\"name\":\"module\","
-    "\"inputs\":[{\"name\":\"x\",\"shape\":[\"N\",32,14,14],\"dtype\":\"f32\"}],\"nodes\":["
-    MODULE_CONV("b1", "x", "32", "1", "0")
-    MODULE_CONV("r3", "x", "32", "1", "0")
-    MODULE_CONV("b3", "r3.relu", "48", "3", "1")
-    MODULE_CONV("r5", "x", "16", "1", "0")
-    MODULE_CONV("b5", "r5.relu", "32", "5", "2")
-    "{\"name\":\"pool\",\"op\":\"MaxPool\",\"inputs\":[\"x\"],\"attrs\":{\"kernel_shape\":[3,3],"
-    "\"strides\":[1,1],\"pads\":[1,1,1,1]}},"
-    MODULE_CONV("bp", "pool", "16", "1", "0")
-    "{\"name\":\"cat\",\"op\":\"Concat\",\"inputs\":[\"b1.relu\",\"b3.relu\",\"b5.relu\",\"bp.relu\"],"
-    "\"attrs\":{\"axis\":1}},"
-    "{\"name\":\"gap\",\"op\":\"GlobalAveragePool\",\"inputs\":[\"cat\"]},"
-    "{\"name\":\"flat\",\"op\":\"Flatten\",\"inputs\":[\"gap\"]},"
-    "{\"name\":\"fc\",\"op\":\"Gemm\",\"inputs\":[\"flat\"],\"attrs\":{\"out_features\":10,"
-    "\"bias\":true}}],\"outputs\":[\"fc\"]}";
-
-static char cache_folder[64];
-static cs_device *test_device;
-static cs_graph *test_graph;
-
-static void assert_status(cs_status st, cs_code code, const char *fragment) {
-  if (cs_status_code(st) != code || (fragment && !strstr(cs_status_message(st), fragment))) {
-    print_error("status %d: %s\n", (int)cs_status_code(st), cs_status_message(st));
-    fail();
-  }
-  cs_status_free(st);
-}
-static void assert_ok(cs_status st) {
-  assert_status(st, CS_CODE_OK, NULL);
-}
-
-static int open_all(void **state) {
-  (void)state;
-  strcpy(cache_folder, "/tmp/convsched-session-XXXXXX");
-  if (!mkdtemp(cache_folder)) return -1;
-  assert_ok(cs_device_open(DEVICE_SPEC, NULL, &test_device));
-  assert_ok(cs_graph_parse(module_json, strlen(module_json), "module.json", &test_graph));
-  return 0;
-}
-
-static int close_all(void **state) {
-  (void)state;
-  char command[128];
-  cs_graph_destroy(test_graph);
-  cs_device_close(test_device);
-  snprintf(command, sizeof command, "rm -rf %s", cache_folder);
-  return system(command);
-}
-
-static cs_session_options default_options(const char *policy) {
-  cs_session_options options;
-  cs_session_options_init(&options);
-  options.batch = 2;
-  options.policy = policy;
-  options.cache_dir = cache_folder;
-  options.deterministic = true;
-  options.seed = 3;
-  return options;
-}
-
-static cs_session *new_session(const char *policy) {
-  cs_session *session = NULL;
-  cs_session_options options = default_options(policy);
-  assert_ok(cs_session_create(test_device, test_graph, &options, &session));
-  return session;
-}
-
-static bool verified(cs_session *session, cs_verify_level level) {
-  cs_verification result;
-  assert_ok(cs_session_verify(session, level, &result));
-  assert_true(result.nodes_checked > 0);
-  return result.passed;
-}
+#include "session_fixture.h"
 
 /* ---- Planted faults ---- */
+
+/* `fragment`: of what verification says is wrong. */
+static void assert_caught(cs_session *session, cs_verify_level level, const char *fragment) {
+  cs_verification result = verify(session, level);
+  if (!result.passed && strstr(result.problem, fragment)) return;
+  print_verification(&result);
+  fail_msg("the planted fault was not caught as \"%s\"", fragment);
+}
 
 static int launch_of(const cs_session *session, const char *task) {
   for (int l = 0; l < session->realised.n_launches; l++) {
@@ -130,7 +42,7 @@ static void test_unharmed_passes(void **state) {
   for (int p = 0; p < 2; p++) {
     cs_session *session = new_session(policies[p]);
     refresh_arena(session);
-    assert_true(verified(session, CS_VERIFY_FULL));
+    assert_verified(session, CS_VERIFY_FULL);
     cs_session_destroy(session);
   }
 }
@@ -144,7 +56,7 @@ static void test_swapped_images_are_caught(void **state) {
   memcpy(swapped + image, session->inputs[0], (size_t)image * sizeof *swapped);
   assert_ok(cs_tensor_write(&session->realised, session->planned.program, session->planned.plan,
                             session->planned.program->input_tensors[0], swapped));
-  assert_false(verified(session, CS_VERIFY_SAMPLE));
+  assert_caught(session, CS_VERIFY_SAMPLE, "differs from the serial run");
   free(swapped);
   cs_session_destroy(session);
 }
@@ -158,7 +70,7 @@ static void test_dropped_branch_is_caught(void **state) {
   memmove(&realised->launches[dropped], &realised->launches[dropped + 1],
           (size_t)(realised->n_launches - dropped) * sizeof *realised->launches);
   apply_fault(session);
-  assert_false(verified(session, CS_VERIFY_SAMPLE));
+  assert_caught(session, CS_VERIFY_SAMPLE, "differs from the serial run");
   cs_session_destroy(session);
 }
 
@@ -168,7 +80,7 @@ static void test_shifted_concat_slice_is_caught(void **state) {
   cs_launch *launch = &session->realised.launches[launch_of(session, "b1")];
   launch->output = (char *)launch->output + 256;
   apply_fault(session);
-  assert_false(verified(session, CS_VERIFY_SAMPLE));
+  assert_caught(session, CS_VERIFY_SAMPLE, "differs from the serial run");
   cs_session_destroy(session);
 }
 
@@ -179,7 +91,7 @@ static void test_stale_buffer_is_caught(void **state) {
   cs_launch *reader = &realised->launches[launch_of(session, "b3")];
   reader->inputs[0] = realised->launches[launch_of(session, "b1")].inputs[0];
   apply_fault(session);
-  assert_false(verified(session, CS_VERIFY_SAMPLE));
+  assert_caught(session, CS_VERIFY_SAMPLE, "differs from the serial run");
   cs_session_destroy(session);
 }
 
@@ -192,7 +104,7 @@ static void test_wrong_weights_are_caught(void **state) {
   for (int i = 0; i < 64; i++) ones[i] = 1;
   char *weights = (char *)realised->weights + realised->weight_offset[launch_of(session, "b3")];
   assert_ok(realised->backend->vtable->upload(realised->backend, weights, ones, sizeof ones));
-  assert_false(verified(session, CS_VERIFY_FULL));
+  assert_caught(session, CS_VERIFY_FULL, "node b3: ");
   cs_session_destroy(session);
 }
 
@@ -243,7 +155,7 @@ static void test_batch_changes(void **state) {
   assert_ok(cs_session_shape(session, "fc", &rank, dims));
   assert_int_equal(rank, 2);
   assert_int_equal(dims[0], 5);
-  assert_true(verified(session, CS_VERIFY_SAMPLE));
+  assert_verified(session, CS_VERIFY_SAMPLE);
   assert_status(cs_session_set_batch(session, 0), CS_CODE_BAD_INPUT, "batch 0");
   cs_session_destroy(session);
 }
@@ -266,7 +178,7 @@ static void test_kept_values(void **state) {
   for (int64_t i = 0; i < n; i++) negative += value[i] < 0;
   assert_true(negative > n / 10);
   assert_status(cs_session_read(session, "b5", value, n), CS_CODE_NOT_FOUND, "b5");
-  assert_true(verified(session, CS_VERIFY_FULL));
+  assert_verified(session, CS_VERIFY_FULL);
   free(value);
   cs_session_destroy(session);
   const char *wrong[] = {"nothing"};
@@ -286,10 +198,13 @@ static void test_plan_round_trip(void **state) {
   cs_session_destroy(session);
   cs_session_options options = default_options("streams");
   options.plan_path = path;
+  assert_status(cs_session_create(test_device, test_graph, &options, &session), CS_CODE_USAGE,
+                "plan_path goes without deterministic");
+  options.deterministic = false;
   assert_ok(cs_session_create(test_device, test_graph, &options, &session));
   assert_ok(cs_session_plan_json(session, &again));
   assert_string_equal(plan, again);
-  assert_true(verified(session, CS_VERIFY_FULL));
+  assert_verified(session, CS_VERIFY_FULL);
   cs_session_destroy(session);
   options.batch = 3;
   assert_status(cs_session_create(test_device, test_graph, &options, &session), CS_CODE_BAD_INPUT,
@@ -328,7 +243,7 @@ static void test_every_precision(void **state) {
     options.precision = (cs_precision)p;
     cs_session *session = NULL;
     assert_ok(cs_session_create(test_device, test_graph, &options, &session));
-    assert_true(verified(session, CS_VERIFY_FULL));
+    assert_verified(session, CS_VERIFY_FULL);
     double us = 0;
     assert_ok(cs_session_latency(session, &us));
     assert_true(us > 0 && us < 1e6);

@@ -120,6 +120,8 @@ CS_API const char *cs_graph_output_name(const cs_graph *graph, int index);
 /* Writes up to 8 extents (CS_DIM_N for a symbolic batch) and returns the rank. */
 CS_API int cs_graph_input_shape(const cs_graph *graph, int index, int64_t dims[8]);
 CS_API int cs_graph_output_shape(const cs_graph *graph, int index, int64_t dims[8]);
+/* Whether an input or a node of the graph is called that. */
+CS_API bool cs_graph_has_value(const cs_graph *graph, const char *name);
 /* Trainable parameters: weights and biases, BatchNormalization's scale and shift; not its running
  * statistics. */
 CS_API int64_t cs_graph_parameter_count(const cs_graph *graph);
@@ -171,11 +173,12 @@ typedef struct cs_session_options {
   bool refresh;            /* measure again what is cached */
   bool deterministic;      /* only candidates that give the same bits every time */
   const char *cache_dir;   /* NULL: $XDG_CACHE_HOME/convsched/v1 or ~/.cache/convsched/v1 */
-  const char *const *pins; /* "NODE=CANDIDATE" strings; */
+  const char *const *pins; /* "NODE=CANDIDATE"; where names hold a '=', the longest node counts */
   int n_pins;
   const char *const *bans; /* candidate ids never to be used */
   int n_bans;
-  const char *plan_path; /* realise this plan instead of planning; NULL: plan */
+  const char *plan_path; /* realise this plan instead of planning, without the profile (so there are
+                            no bounds); goes without pins, bans, max_streams, deterministic */
   const char *const
       *keep; /* names of values whose contents stay readable (dump); see cs_session_read */
   int n_keep;
@@ -192,8 +195,9 @@ typedef struct cs_session cs_session;
 CS_API cs_status cs_session_create(cs_device *device, const cs_graph *graph,
                                    const cs_session_options *options, cs_session **out) CS_MUST_USE;
 CS_API void cs_session_destroy(cs_session *session);
-/* Another session on the same device, graph, weights, inputs and options but for the policy; it
- * shares the parameters and the profile with `session`, which may be destroyed before it. */
+/* Another session on the same device, graph, weights, inputs and options but for the policy (and
+ * plan_path: a fork plans); it shares the parameters and the profile with `session`, which may be
+ * destroyed before it. */
 CS_API cs_status cs_session_fork(const cs_session *session, const char *policy,
                                  cs_session **out) CS_MUST_USE;
 
@@ -204,7 +208,8 @@ CS_API cs_status cs_session_run(cs_session *session, const float *const *inputs,
                                 const int64_t *output_sizes, int n_outputs) CS_MUST_USE;
 /* The same with f32 row-major NCHW memory of the device, asynchronously on the caller's stream (a
  * cudaStream_t; NULL: the default stream). Wait for that stream before using the session in any
- * other way. Errors: USAGE on a device without streams. */
+ * other way: verification and forks then take these inputs from the session's own copy. Errors:
+ * USAGE on a device without streams. */
 CS_API cs_status cs_session_run_device(cs_session *session, const void *const *inputs, int n_inputs,
                                        void *const *outputs, int n_outputs,
                                        void *stream) CS_MUST_USE;
@@ -238,7 +243,10 @@ typedef struct cs_verification {
   bool bitwise_applies; /* false when a candidate is not deterministic */
   double end_to_end;    /* error of the outputs against float64, relative L2; NaN if not computed */
   double end_to_end_limit; /* NaN if no recorded limit applies */
-  char worst_node[128];
+  char worst_node[128];    /* that node */
+  double worst_ratio; /* its error over its limit: more than 1 fails; infinite where it gave a NaN
+                         or an infinity and the reference did not */
+  char problem[256];  /* what is wrong, for a person; "" when passed */
 } cs_verification;
 /* A wrong result is `passed == false` with CS_OK; a failure to find out is an error. Uses the
  * inputs last set. */
@@ -248,9 +256,9 @@ CS_API cs_status cs_session_verify(cs_session *session, cs_verify_level level,
 /* The plan as `convsched.plan/1`. */
 CS_API cs_status cs_session_plan_json(const cs_session *session, char **out) CS_MUST_USE;
 /* {"policy":…, "streams":…, "kernels":…, "arena_bytes":…, "workspace_bytes":…, "weights_bytes":…,
- *  "prepare_s":…, "graph_hash":…, "bounds":{"roofline_us":…, "critical_path_us":…},
- *  "timings_s":{"load":…, "profile":…, "plan":…, "prepare":…}, "passes":{…}, "layouts":{…},
- *  "tasks":[{"name","op","candidate","stream","layout","time_us"}…]} */
+ *  "prepare_s":…, "graph_hash":…, "bounds":{"roofline_us":…, "critical_path_us":…} (none of a plan
+ * from a file), "timings_s":{"load":…, "profile":…, "plan":…, "prepare":…}, "passes":{…},
+ * "layouts":{…}, "tasks":[{"name","op","candidate","stream","layout","time_us"}…]} */
 CS_API cs_status cs_session_info_json(const cs_session *session, char **out) CS_MUST_USE;
 
 /* ---- Profiling ----------------------------------------------------------------------------- */

@@ -62,7 +62,7 @@ typedef struct cs_enumerate_options {
   int64_t workspace_limit;
   bool deterministic;
   bool full;   /* every engine and knob, not only the heuristics' picks */
-  int threads; /* CPU: threads of the stream it will run on; 0: any that make sense */
+  int threads; /* CPU: threads of the stream it will run on; 0: all cores */
 } cs_enumerate_options;
 
 /* What an operation of a schedule touches. Device pointers; `inputs` as in cs_op_desc. */

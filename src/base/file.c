@@ -68,20 +68,48 @@ static cs_status write_in_place(const char *path, const void *data, size_t lengt
   return st;
 }
 
+/* Nothing is opened: a pipe's reader would take that for the end. */
+static cs_status check_in_place(const char *path) {
+  struct stat info;
+  if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) return cs_io_error(path, "open", EISDIR);
+  return access(path, W_OK) == 0 ? CS_OK : cs_io_error(path, "open", errno);
+}
+
+static bool is_in_place(const char *path) {
+  struct stat info;
+  return stat(path, &info) == 0 && !S_ISREG(info.st_mode);
+}
+
+/* The file beside `path` that a rename then puts in its place. */
+static cs_status create_temporary(const char *path, char **temporary, int *fd) {
+  cs_strbuf name = {0};
+  cs_strbuf_printf(&name, "%s.tmp.%ld", path, (long)getpid());
+  CS_RETURN_IF_ERROR(cs_strbuf_take(&name, temporary));
+  *fd = open(*temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (*fd >= 0) return CS_OK;
+  cs_status st = cs_io_error(path, "create", errno);
+  free(*temporary);
+  *temporary = NULL;
+  return st;
+}
+
+cs_status cs_file_check_replace(const char *path) {
+  char *temporary = NULL;
+  int fd;
+  if (is_in_place(path)) return check_in_place(path);
+  CS_RETURN_IF_ERROR(create_temporary(path, &temporary, &fd));
+  close(fd);
+  unlink(temporary);
+  free(temporary);
+  return CS_OK;
+}
+
 cs_status cs_file_replace(const char *path, const void *data, size_t length) {
   cs_status st = CS_OK;
-  struct stat info;
-  if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) return write_in_place(path, data, length);
-  cs_strbuf name = {0};
   char *temporary = NULL;
-  cs_strbuf_printf(&name, "%s.tmp.%ld", path, (long)getpid());
-  CS_RETURN_IF_ERROR(cs_strbuf_take(&name, &temporary));
-  int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (fd < 0) {
-    st = cs_io_error(path, "create", errno);
-    free(temporary);
-    return st;
-  }
+  int fd;
+  if (is_in_place(path)) return write_in_place(path, data, length);
+  CS_RETURN_IF_ERROR(create_temporary(path, &temporary, &fd));
   CS_TRY(st, write_all(fd, path, data, length), done);
   if (fsync(fd) != 0 && errno != EINVAL && errno != EROFS) {
     st = cs_io_error(path, "write", errno);

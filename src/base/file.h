@@ -10,6 +10,9 @@ cs_status cs_file_read(const char *path, size_t limit, char **out, size_t *lengt
 /* Writes path.tmp.PID, fsyncs, renames. A full disk leaves the old file as it was. A device or pipe
  * is written in place. */
 cs_status cs_file_replace(const char *path, const void *data, size_t length) CS_MUST_USE;
+/* IO now where cs_file_replace would fail later because of the folder, a permission or a folder in
+ * its place. Leaves nothing behind, and an existing file as it is. */
+cs_status cs_file_check_replace(const char *path) CS_MUST_USE;
 /* Appends in one write under an exclusive lock of `path`.lock; creates the file. */
 cs_status cs_file_append_locked(const char *path, const void *data, size_t length) CS_MUST_USE;
 /* mkdir -p. */

@@ -71,13 +71,17 @@ double cli_now(void);
 const cs_logger *cli_logger(const cli_options *options);
 void cli_end_progress(void);
 
-/* True once Ctrl-C was pressed. */
+/* True once Ctrl-C was pressed or SIGTERM came. */
 bool cli_interrupted(void *unused);
 cs_status cli_check_interrupt(void) CS_MUST_USE;
 
 /* Fills session options from the command's. */
 void cli_session_options(const cli_options *options, int64_t batch, cs_precision precision,
                          const char *policy, cs_session_options *out);
+
+/* IO where the file that --json names could not be written in the end ("-" and NULL: nothing to
+ * check). Found out before anything is measured; leaves an existing file as it is. */
+cs_status cli_check_writable(const char *path) CS_MUST_USE;
 
 /* Appends text and a newline to stdout; IO error when it cannot be written. */
 cs_status cli_print(const char *text) CS_MUST_USE;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/file.h"
 #include "cli/cli.h"
 
 static const cli_command *const commands[] = {
@@ -47,18 +48,19 @@ static double process_started(void) {
 /* ---- Interrupts: the first asks to stop, the second stops ---- */
 
 static volatile sig_atomic_t interrupts;
+static volatile sig_atomic_t interrupting_signal; /* SIGINT or SIGTERM */
 
 #define SAME_INTERRUPT_S 0.5
 
 /* A signal sent to the process and to its group arrives twice and counts once. */
 static void on_interrupt(int signal_number) {
   static double first;
-  (void)signal_number;
   if (interrupts == 0) {
     first = cli_now();
+    interrupting_signal = signal_number;
     interrupts = 1;
   } else if (cli_now() - first > SAME_INTERRUPT_S) {
-    _exit(130);
+    _exit(128 + signal_number);
   }
 }
 
@@ -69,6 +71,12 @@ bool cli_interrupted(void *unused) {
 
 cs_status cli_check_interrupt(void) {
   return interrupts ? cs_error(CS_CODE_CANCELLED, "interrupted") : CS_OK;
+}
+
+/* As a shell tells a command that a signal ended. */
+static int exit_code(cs_status status) {
+  bool cancelled = cs_status_code(status) == CS_CODE_CANCELLED;
+  return cancelled && interrupts ? 128 + (int)interrupting_signal : cs_status_exit_code(status);
 }
 
 /* ---- Messages ---- */
@@ -111,6 +119,11 @@ cs_status cli_error(cs_code code, const char *format, ...) {
   vsnprintf(message, sizeof message, format, args);
   va_end(args);
   return cs_error(code, "%s", message);
+}
+
+cs_status cli_check_writable(const char *path) {
+  if (!path || strcmp(path, "-") == 0) return CS_OK;
+  return cs_file_check_replace(path);
 }
 
 cs_status cli_write_records(const cli_options *options, int n_cases, const json_t *records) {
@@ -156,7 +169,8 @@ static void print_help(FILE *to) {
   fputs(
       "\n`convsched COMMAND --help` tells a command's options, with an example.\n"
       "Exit codes: 0 ok, 1 wrong result or missed requirement, 2 usage, 3 bad input,\n"
-      "4 device, library or disk failure, 130 interrupted.\n",
+      "4 device, library or disk failure, 130 interrupted (Ctrl-C), 143 terminated (SIGTERM);\n"
+      "what was measured until then is kept.\n",
       to);
 }
 
@@ -199,6 +213,7 @@ int main(int argc, char **argv) {
   }
   struct sigaction action = {.sa_handler = on_interrupt};
   sigaction(SIGINT, &action, NULL);
+  sigaction(SIGTERM, &action, NULL);
   signal(SIGPIPE, SIG_IGN);
   char *line = join_arguments(argc, argv);
   cli_command_line = line ? line : "convsched";
@@ -206,7 +221,7 @@ int main(int argc, char **argv) {
   cli_parse(command, argc - 1, argv + 1, &options);
   cs_status status = command->run(&options);
   cli_end_progress();
-  int code = cs_status_exit_code(status);
+  int code = exit_code(status);
   if (status != CS_OK) fprintf(stderr, "convsched: %s\n", cs_status_message(status));
   cs_status_free(status);
   free(line);

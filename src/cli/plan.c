@@ -20,6 +20,7 @@ static cs_status with_session(const cli_options *options, const char *policy, se
     return cli_error(CS_CODE_USAGE, "one --batch and one --dtype at a time, %d and %d given",
                      options->n_batches, options->n_precisions);
   }
+  CS_RETURN_IF_ERROR(cli_check_writable(options->json));
   CS_TRY(st, cs_graph_load(options->models.items[0], &graph), done);
   CS_TRY(st, cs_device_open(options->device, cli_logger(options), &device), done);
   cli_session_options(options, options->batches[0], options->precisions[0], policy,
@@ -50,7 +51,7 @@ static cs_status print_plan(const char *text) {
                      json_number_value(json_object_get(task, "end_us")),
                      (long long)json_integer_value(
                          json_object_get(json_object_get(task, "candidate"), "workspace_bytes")),
-                     json_string_value(json_object_get(task, "task")),
+                     json_string_value(json_object_get(task, "name")),
                      json_string_value(json_object_get(json_object_get(task, "candidate"), "id")));
   }
   json_decref(plan);

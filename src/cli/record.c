@@ -26,10 +26,12 @@ static json_t *verification_json(const run_contender *contender) {
   json_object_set_new(json, "max_scaled", number_or_null(v->max_scaled));
   json_object_set_new(json, "tolerance", number_or_null(v->tolerance));
   json_object_set_new(json, "worst_node", json_string(v->worst_node));
+  json_object_set_new(json, "worst_ratio", number_or_null(v->worst_ratio));
   json_object_set_new(json, "bitwise_equal",
                       v->bitwise_applies ? json_boolean(v->bitwise_equal) : json_null());
   json_object_set_new(json, "end_to_end", number_or_null(v->end_to_end));
   json_object_set_new(json, "end_to_end_limit", number_or_null(v->end_to_end_limit));
+  if (!v->passed) json_object_set_new(json, "problem", json_string(v->problem));
   return json;
 }
 

@@ -44,98 +44,6 @@ static void choose_policies(run_case *run) {
   for (int i = 0; i < count; i++) add_policy(run, names[i]);
 }
 
-/* ---- Inputs and outputs ---- */
-
-static int64_t elements_of(int rank, const int64_t *dims) {
-  int64_t count = 1;
-  for (int d = 0; d < rank; d++) count *= dims[d];
-  return count;
-}
-
-static cs_status set_input(const run_case *run, cs_session *session) {
-  if (!run->options->input) return CS_OK;
-  if (cs_graph_input_count(run->graph) != 1) {
-    return cli_error(CS_CODE_USAGE, "--input: %s has %d inputs, wanted one", run->path,
-                     cs_graph_input_count(run->graph));
-  }
-  int rank;
-  int64_t dims[8];
-  float *array = NULL;
-  CS_RETURN_IF_ERROR(cs_session_shape(session, cs_graph_input_name(run->graph, 0), &rank, dims));
-  CS_RETURN_IF_ERROR(cs_array_load(run->options->input, rank, dims, &array));
-  int64_t size = elements_of(rank, dims);
-  cs_status st = cs_session_set_inputs(session, (const float *const *)&array, &size, 1);
-  cs_array_free(array);
-  return st;
-}
-
-static cs_status run_once(const run_case *run, cs_session *session, float **first_output) {
-  cs_status st = CS_OK;
-  int n = cs_graph_output_count(run->graph);
-  float **outputs = calloc((size_t)n, sizeof *outputs);
-  int64_t *sizes = calloc((size_t)n, sizeof *sizes);
-  if (!outputs || !sizes) {
-    st = cs_no_memory("outputs", (size_t)n * sizeof *outputs);
-    goto done;
-  }
-  for (int i = 0; i < n; i++) {
-    int rank;
-    int64_t dims[8];
-    CS_TRY(st, cs_session_shape(session, cs_graph_output_name(run->graph, i), &rank, dims), done);
-    sizes[i] = elements_of(rank, dims);
-    outputs[i] = calloc((size_t)sizes[i], sizeof **outputs);
-    if (!outputs[i]) {
-      st = cs_no_memory("an output", (size_t)sizes[i] * sizeof **outputs);
-      goto done;
-    }
-  }
-  CS_TRY(st, cs_session_run(session, NULL, NULL, 0, outputs, sizes, n), done);
-  *first_output = outputs[0];
-  outputs[0] = NULL;
-done:
-  for (int i = 0; outputs && i < n; i++) free(outputs[i]);
-  free(outputs);
-  free(sizes);
-  return st;
-}
-
-static cs_status write_output(const run_case *run, const cs_session *session, const float *output) {
-  if (!run->options->output) return CS_OK;
-  int rank;
-  int64_t dims[8];
-  CS_RETURN_IF_ERROR(cs_session_shape(session, cs_graph_output_name(run->graph, 0), &rank, dims));
-  return cs_array_save(run->options->output, rank, dims, output);
-}
-
-/* "NODE" writes NODE.npy (with '/' made '_'), "NODE=FILE" writes FILE. */
-static cs_status dump_one(cs_session *session, const char *item) {
-  cs_status st = CS_OK;
-  const char *equals = strchr(item, '=');
-  char *node = equals ? strndup(item, (size_t)(equals - item)) : strdup(item);
-  cs_strbuf path = {0};
-  float *data = NULL;
-  int rank;
-  int64_t dims[8];
-  if (!node) return cs_no_memory("a node's name", strlen(item));
-  cs_strbuf_printf(&path, equals ? "%s" : "%s.npy", equals ? equals + 1 : node);
-  for (size_t i = 0; !equals && i < path.length; i++) {
-    if (path.data[i] == '/') path.data[i] = '_';
-  }
-  CS_TRY(st, cs_session_shape(session, node, &rank, dims), done);
-  data = calloc((size_t)elements_of(rank, dims), sizeof *data);
-  if (!data || path.failed) {
-    st = cs_no_memory("a dump", (size_t)elements_of(rank, dims) * sizeof *data);
-    goto done;
-  }
-  CS_TRY(st, cs_session_read(session, node, data, elements_of(rank, dims)), done);
-  st = cs_array_save(path.data, rank, dims, data);
-done:
-  cs_strbuf_free(&path);
-  free(node);
-  free(data);
-  return st;
-}
-
 /* ---- Measuring ---- */
 
 static cs_status sample_all(run_case *run) {
@@ -194,29 +102,24 @@ static cs_status read_info(run_contender *contender) {
 /* The wanted policy first: its first output is the process's first result. */
 static cs_status create_sessions(run_case *run) {
   cs_session_options options;
-  const char *kept[CLI_MAX_LIST];
+  char *kept[CLI_MAX_LIST];
   cs_status st = CS_OK;
   float *output = NULL;
   run_contender *main_one = &run->contenders[run->n - 1];
   cli_session_options(run->options, run->batch, run->precision, main_one->policy, &options);
   int n_kept = 0;
-  for (int d = 0; d < run->options->dumps.n; d++) {
-    const char *item = run->options->dumps.items[d], *equals = strchr(item, '=');
-    kept[n_kept] = equals ? strndup(item, (size_t)(equals - item)) : strdup(item);
-    if (!kept[n_kept++]) {
-      st = cs_no_memory("a node's name", strlen(item));
-      goto done;
-    }
+  for (; n_kept < run->options->dumps.n; n_kept++) {
+    CS_TRY(st, run_dump_node(run->graph, run->options->dumps.items[n_kept], &kept[n_kept]), done);
   }
-  options.keep = kept;
+  options.keep = (const char *const *)kept;
   options.n_keep = n_kept;
   CS_TRY(st, cs_session_create(run->device, run->graph, &options, &main_one->session), done);
-  CS_TRY(st, set_input(run, main_one->session), done);
-  CS_TRY(st, run_once(run, main_one->session, &output), done);
+  CS_TRY(st, run_set_input(run, main_one->session), done);
+  CS_TRY(st, run_first(run, main_one->session, &output), done);
   run->first_result_s = cli_now() - cli_started;
-  CS_TRY(st, write_output(run, main_one->session, output), done);
+  CS_TRY(st, run_write_output(run, main_one->session, output), done);
   for (int d = 0; d < run->options->dumps.n; d++) {
-    CS_TRY(st, dump_one(main_one->session, run->options->dumps.items[d]), done);
+    CS_TRY(st, run_dump(run, main_one->session, run->options->dumps.items[d]), done);
   }
   for (int i = 0; i < run->n - 1; i++) {
     CS_TRY(
@@ -226,7 +129,7 @@ static cs_status create_sessions(run_case *run) {
   }
 done:
   free(output);
-  for (int k = 0; k < n_kept; k++) free((char *)kept[k]);
+  for (int k = 0; k < n_kept; k++) free(kept[k]);
   return st;
 }
 
@@ -304,6 +207,26 @@ static cs_status run_model(const cli_options *options, cs_device *device, const 
   return st;
 }
 
+/* A plan says which candidates run on which streams. */
+static cs_status check_plan_options(const cli_options *options) {
+  if (!options->plan) return CS_OK;
+  cs_strbuf names = {0};
+  if (options->pins.n > 0) cs_strbuf_printf(&names, " --algorithm");
+  if (options->bans.n > 0) cs_strbuf_printf(&names, " --ban");
+  if (options->streams > 0) cs_strbuf_printf(&names, " --streams");
+  if (options->deterministic) cs_strbuf_printf(&names, " --deterministic");
+  char *given = NULL;
+  CS_RETURN_IF_ERROR(cs_strbuf_take(&names, &given));
+  cs_status st = CS_OK;
+  if (given[0]) {
+    st = cli_error(CS_CODE_USAGE,
+                   "--plan %s: the plan fixes candidates and streams, so it goes without%s",
+                   options->plan, given);
+  }
+  free(given);
+  return st;
+}
+
 static cs_status run_command(const cli_options *options) {
   cs_status st = CS_OK;
   cs_device *device = NULL;
@@ -315,6 +238,9 @@ static cs_status run_command(const cli_options *options) {
             "given",
             n_cases);
   }
+  CS_TRY(st, check_plan_options(options), done);
+  CS_TRY(st, cli_check_writable(options->json), done);
+  CS_TRY(st, cli_check_writable(options->output), done);
   CS_TRY(st, cs_device_open(options->device, cli_logger(options), &device), done);
   for (int m = 0; m < options->models.n; m++) {
     st = run_model(options, device, options->models.items[m], &totals);

@@ -34,6 +34,16 @@ typedef struct run_case {
   bool passed;
 } run_case;
 
+/* ---- run_arrays.c ---- */
+cs_status run_set_input(const run_case *run, cs_session *session) CS_MUST_USE;
+/* Runs once; *first_output is free()d by the caller. */
+cs_status run_first(const run_case *run, cs_session *session, float **first_output) CS_MUST_USE;
+cs_status run_write_output(const run_case *run, const cs_session *session,
+                           const float *output) CS_MUST_USE;
+/* The node that an item of --dump names; free() releases. */
+cs_status run_dump_node(const cs_graph *graph, const char *item, char **node) CS_MUST_USE;
+cs_status run_dump(const run_case *run, cs_session *session, const char *item) CS_MUST_USE;
+
 /* `convsched.run/1` for a case. */
 cs_status run_record(const run_case *run, json_t **out) CS_MUST_USE;
 /* The table for a person. free() releases *out. */

@@ -70,17 +70,20 @@ static void print_details(const run_case *run, cs_strbuf *text) {
                      "Roofline (a bound) %.1f us; critical path of the fastest candidates (an "
                      "estimate, cold weights) %.1f us.\n",
                      roofline, critical);
+  } else if (run->options->plan) {
+    cs_strbuf_printf(text, "No bounds: a plan from a file is run without the profile.\n");
   }
   for (int i = 0; i < run->n; i++) {
     const run_contender *contender = &run->contenders[i];
     const cs_verification *v = &contender->verification;
     if (!contender->verified) continue;
-    cs_strbuf_printf(text, "%s: %d nodes checked against float64, worst %s (limit %.1e)%s",
-                     contender->policy, v->nodes_checked, v->worst_node, v->tolerance,
-                     !v->bitwise_applies ? "; a candidate is not deterministic, so the serial run "
-                                           "was compared within rounding"
-                     : v->bitwise_equal  ? "; bit for bit as when run serially"
-                                         : "; DIFFERS from the serial run");
+    cs_strbuf_printf(
+        text, "%s: %d nodes checked against float64, worst %s at %.2f of its limit %.1e%s",
+        contender->policy, v->nodes_checked, v->worst_node, v->worst_ratio, v->tolerance,
+        !v->bitwise_applies ? "; a candidate is not deterministic, so the serial run "
+                              "was compared within rounding"
+        : v->bitwise_equal  ? "; bit for bit as when run serially"
+                            : "; DIFFERS from the serial run");
     if (isfinite(v->end_to_end)) {
       cs_strbuf_printf(text, "; end to end %.2e", v->end_to_end);
       if (isfinite(v->end_to_end_limit)) {
@@ -90,6 +93,7 @@ static void print_details(const run_case *run, cs_strbuf *text) {
       }
     }
     cs_strbuf_printf(text, "\n");
+    if (!v->passed) cs_strbuf_printf(text, "%s is WRONG: %s\n", contender->policy, v->problem);
   }
   if (run->first_result_s > 0) {
     cs_strbuf_printf(text, "First result after %.3f s.\n", run->first_result_s);

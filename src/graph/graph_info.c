@@ -42,6 +42,10 @@ int cs_graph_output_shape(const cs_graph *graph, int index, int64_t dims[8]) {
   return copy_shape(value_at(graph, graph->outputs, graph->n_outputs, index), dims);
 }
 
+bool cs_graph_has_value(const cs_graph *graph, const char *name) {
+  return cs_graph_find_value(graph, name) >= 0;
+}
+
 /* ---- Parameters ---- */
 
 static cs_status add_param(cs_param *param, const char *node, const char *suffix,

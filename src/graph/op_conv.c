@@ -49,6 +49,10 @@ static cs_status check_groups(const cs_place *place, const cs_conv_attrs *conv,
   return CS_OK;
 }
 
+static cs_window window_of(const cs_conv_attrs *conv) {
+  return (cs_window){conv->kernel, conv->strides, conv->pads, conv->dilations, false};
+}
+
 static cs_status conv_infer(const cs_place *place, cs_op op, cs_attrs *attrs,
                             const cs_shape *inputs, int n_inputs, cs_shape *out) {
   (void)op;
@@ -56,20 +60,8 @@ static cs_status conv_infer(const cs_place *place, cs_op op, cs_attrs *attrs,
   const cs_conv_attrs *conv = &attrs->conv;
   CS_RETURN_IF_ERROR(check_groups(place, conv, inputs));
   *out = (cs_shape){.rank = 4, .dims = {inputs->dims[0], conv->out_channels}};
-  for (int axis = 0; axis < 2; axis++) {
-    int64_t in = inputs->dims[2 + axis];
-    int64_t padded = in + conv->pads[axis] + conv->pads[2 + axis];
-    int64_t window = (conv->kernel[axis] - 1) * conv->dilations[axis] + 1;
-    out->dims[2 + axis] =
-        cs_window_extent(in, conv->kernel[axis], conv->strides[axis], conv->dilations[axis],
-                         conv->pads[axis], conv->pads[2 + axis], false);
-    if (out->dims[2 + axis] >= 1) continue;
-    return cs_place_error(
-        place, "attrs.kernel_shape",
-        "found a window of %lld (dilated) along %s, wanted one that fits into the padded %lld",
-        (long long)window, axis ? "W" : "H", (long long)padded);
-  }
-  return CS_OK;
+  cs_window window = window_of(conv);
+  return cs_window_infer(place, &window, inputs, out);
 }
 
 static cs_status transpose_infer(const cs_place *place, cs_op op, cs_attrs *attrs,
@@ -149,12 +141,9 @@ static int64_t transpose_reduction(const cs_op_desc *desc) {
 
 static void conv_sign(cs_op op, const cs_attrs *attrs, cs_strbuf *out) {
   const cs_conv_attrs *conv = &attrs->conv;
-  cs_strbuf_printf(out, " k=%lldx%lld s=%lldx%lld p=%lld,%lld,%lld,%lld d=%lldx%lld g=%lld",
-                   (long long)conv->kernel[0], (long long)conv->kernel[1],
-                   (long long)conv->strides[0], (long long)conv->strides[1],
-                   (long long)conv->pads[0], (long long)conv->pads[1], (long long)conv->pads[2],
-                   (long long)conv->pads[3], (long long)conv->dilations[0],
-                   (long long)conv->dilations[1], (long long)conv->group);
+  cs_window window = window_of(conv);
+  cs_window_sign(&window, out);
+  cs_strbuf_printf(out, " g=%lld", (long long)conv->group);
   if (op == CS_OP_CONV_TRANSPOSE) {
     cs_strbuf_printf(out, " op=%lldx%lld", (long long)conv->output_padding[0],
                      (long long)conv->output_padding[1]);

@@ -26,16 +26,6 @@ static int unary_save(cs_op op, const cs_attrs *attrs, json_t *object) {
              : 0;
 }
 
-static cs_status unary_infer(const cs_place *place, cs_op op, cs_attrs *attrs,
-                             const cs_shape *inputs, int n_inputs, cs_shape *out) {
-  (void)place;
-  (void)op;
-  (void)attrs;
-  (void)n_inputs;
-  *out = *inputs;
-  return CS_OK;
-}
-
 static double element_flops(const cs_op_desc *desc) {
   return cs_shape_count(&desc->output.shape);
 }
@@ -51,7 +41,7 @@ const cs_op_family cs_family_unary = {.min_inputs = 1,
                                       .max_inputs = 1,
                                       .parse = unary_parse,
                                       .save = unary_save,
-                                      .infer = unary_infer,
+                                      .infer = cs_same_infer,
                                       .flops = element_flops,
                                       .sign = unary_sign};
 

@@ -77,6 +77,20 @@ cs_status cs_want_rank(const cs_place *place, const cs_shape *input, int rank) C
 cs_status cs_shape_fits(const cs_shape *shape) CS_MUST_USE;
 /* Makes an axis of a tensor of `rank` axes non-negative; at most `max`. */
 cs_status cs_make_axis(const cs_place *place, int64_t *axis, int rank, int max) CS_MUST_USE;
+/* The output is as the input. */
+cs_status cs_same_infer(const cs_place *place, cs_op op, cs_attrs *attrs, const cs_shape *inputs,
+                        int n_inputs, cs_shape *out) CS_MUST_USE;
+
+/* A window that slides over H and W (Conv, pooling). */
+typedef struct cs_window {
+  const int64_t *kernel, *strides, *pads, *dilations; /* pads: top, left, bottom, right */
+  bool ceil_mode;
+} cs_window;
+/* Fills the extents of H and W of a rank-4 output. */
+cs_status cs_window_infer(const cs_place *place, const cs_window *window, const cs_shape *input,
+                          cs_shape *out) CS_MUST_USE;
+/* " k=3x3 s=1x1 p=1,1,1,1 d=1x1" */
+void cs_window_sign(const cs_window *window, cs_strbuf *out);
 /* Elements of a shape as a double (work, not sizes). */
 double cs_shape_count(const cs_shape *shape);
 

@@ -27,6 +27,10 @@ static int pool_save(cs_op op, const cs_attrs *attrs, json_t *object) {
   return failed ? -1 : 0;
 }
 
+static cs_window window_of(const cs_pool_attrs *pool) {
+  return (cs_window){pool->kernel, pool->strides, pool->pads, pool->dilations, pool->ceil_mode};
+}
+
 static cs_status pool_infer(const cs_place *place, cs_op op, cs_attrs *attrs,
                             const cs_shape *inputs, int n_inputs, cs_shape *out) {
   (void)op;
@@ -35,8 +39,6 @@ static cs_status pool_infer(const cs_place *place, cs_op op, cs_attrs *attrs,
   CS_RETURN_IF_ERROR(cs_want_rank(place, inputs, 4));
   *out = *inputs;
   for (int axis = 0; axis < 2; axis++) {
-    int64_t in = inputs->dims[2 + axis];
-    int64_t padded = in + pool->pads[axis] + pool->pads[2 + axis];
     int64_t window = (pool->kernel[axis] - 1) * pool->dilations[axis] + 1;
     if (pool->pads[axis] >= window || pool->pads[2 + axis] >= window) {
       return cs_place_error(place, "attrs.pads",
@@ -44,16 +46,9 @@ static cs_status pool_infer(const cs_place *place, cs_op op, cs_attrs *attrs,
                             (long long)pool->pads[axis], (long long)pool->pads[2 + axis],
                             axis ? "W" : "H", (long long)window);
     }
-    out->dims[2 + axis] =
-        cs_window_extent(in, pool->kernel[axis], pool->strides[axis], pool->dilations[axis],
-                         pool->pads[axis], pool->pads[2 + axis], pool->ceil_mode);
-    if (out->dims[2 + axis] >= 1) continue;
-    return cs_place_error(
-        place, "attrs.kernel_shape",
-        "found a window of %lld (dilated) along %s, wanted one that fits into the padded %lld",
-        (long long)window, axis ? "W" : "H", (long long)padded);
   }
-  return CS_OK;
+  cs_window window = window_of(pool);
+  return cs_window_infer(place, &window, inputs, out);
 }
 
 static double pool_flops(const cs_op_desc *desc) {
@@ -68,11 +63,8 @@ static int64_t pool_reduction(const cs_op_desc *desc) {
 
 static void pool_sign(cs_op op, const cs_attrs *attrs, cs_strbuf *out) {
   const cs_pool_attrs *pool = &attrs->pool;
-  cs_strbuf_printf(
-      out, " k=%lldx%lld s=%lldx%lld p=%lld,%lld,%lld,%lld d=%lldx%lld", (long long)pool->kernel[0],
-      (long long)pool->kernel[1], (long long)pool->strides[0], (long long)pool->strides[1],
-      (long long)pool->pads[0], (long long)pool->pads[1], (long long)pool->pads[2],
-      (long long)pool->pads[3], (long long)pool->dilations[0], (long long)pool->dilations[1]);
+  cs_window window = window_of(pool);
+  cs_window_sign(&window, out);
   if (pool->ceil_mode) cs_strbuf_printf(out, " ceil");
   if (op == CS_OP_AVERAGE_POOL && pool->count_include_pad) cs_strbuf_printf(out, " include_pad");
 }

@@ -132,15 +132,5 @@ const cs_op_family cs_family_pad = {.min_inputs = 1,
                                     .infer = pad_infer,
                                     .sign = pad_sign};
 
-static cs_status same_infer(const cs_place *place, cs_op op, cs_attrs *attrs,
-                            const cs_shape *inputs, int n_inputs, cs_shape *out) {
-  (void)place;
-  (void)op;
-  (void)attrs;
-  (void)n_inputs;
-  *out = *inputs;
-  return CS_OK;
-}
-
-const cs_op_family cs_family_identity = {.min_inputs = 1, .max_inputs = 1, .infer = same_infer};
-const cs_op_family cs_family_copy = {.min_inputs = 1, .max_inputs = 1, .infer = same_infer};
+const cs_op_family cs_family_identity = {.min_inputs = 1, .max_inputs = 1, .infer = cs_same_infer};
+const cs_op_family cs_family_copy = {.min_inputs = 1, .max_inputs = 1, .infer = cs_same_infer};

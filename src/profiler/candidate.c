@@ -35,6 +35,13 @@ cs_status cs_candidate_list_add(cs_candidate_list *list, cs_candidate *candidate
   return CS_OK;
 }
 
+bool cs_candidate_is_coarse(const cs_op_desc *desc, const cs_candidate *candidate) {
+  const int64_t *kernel = desc->attrs.conv.kernel;
+  return (desc->op == CS_OP_CONV || desc->op == CS_OP_CONV_TRANSPOSE) &&
+         desc->precision == CS_PRECISION_F32 && (candidate->notes & CS_NOTE_WINOGRAD) &&
+         (kernel[0] > 3 || kernel[1] > 3);
+}
+
 const cs_candidate *cs_candidate_find(const cs_candidate_list *list, const char *id) {
   for (size_t i = 0; i < list->n; i++) {
     if (strcmp(list->items[i].id, id) == 0) return &list->items[i];

@@ -1,10 +1,11 @@
 #include "profiler/record_json.h"
 
 #include <limits.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "profiler/record_fields.h"
 
 #define DUMP_FLAGS (JSON_COMPACT | JSON_REAL_PRECISION(6))
 
@@ -30,7 +31,7 @@ cs_status cs_line_prefix(const char *identity, char **out) {
   return cs_strbuf_take(&text, out);
 }
 
-static cs_status check_utf8(const char *text, const char *what) {
+cs_status cs_check_utf8(const char *text, const char *what) {
   char *quoted = NULL;
   cs_status st = text ? quote(text, what, &quoted) : CS_OK;
   free(quoted);
@@ -68,9 +69,7 @@ static json_t *measurement_to_json(const cs_measurement *measured) {
   return json_pack("{s:s}", "rejected", plain);
 }
 
-/* Takes over `members`: {"a":…,"b":…} is written behind the signature as its own members. */
-static cs_status finish_line(const char *prefix, const char *signature, json_t *members,
-                             char **out) {
+cs_status cs_line_finish(const char *prefix, const char *signature, json_t *members, char **out) {
   cs_status st = CS_OK;
   char *quoted = NULL, *tail = NULL;
   cs_strbuf line = {0};
@@ -94,12 +93,12 @@ done:
 cs_status cs_line_of_record(const char *prefix, const char *signature,
                             const cs_candidate *candidate, const cs_measurement *measured,
                             char **out) {
-  CS_RETURN_IF_ERROR(check_utf8(candidate->id, "candidate's id"));
-  CS_RETURN_IF_ERROR(check_utf8(candidate->family, "candidate's family"));
-  CS_RETURN_IF_ERROR(check_utf8(candidate->payload, "candidate's payload"));
+  CS_RETURN_IF_ERROR(cs_check_utf8(candidate->id, "candidate's id"));
+  CS_RETURN_IF_ERROR(cs_check_utf8(candidate->family, "candidate's family"));
+  CS_RETURN_IF_ERROR(cs_check_utf8(candidate->payload, "candidate's payload"));
   json_t *members = json_pack("{s:o, s:o}", "candidate", candidate_to_json(candidate), "measured",
                               measurement_to_json(measured));
-  return finish_line(prefix, signature, members, out);
+  return cs_line_finish(prefix, signature, members, out);
 }
 
 cs_status cs_line_of_completion(const char *prefix, const char *signature,
@@ -107,7 +106,7 @@ cs_status cs_line_of_completion(const char *prefix, const char *signature,
   json_t *members = json_pack("{s:{s:I, s:i, s:b}}", "complete", "workspace_limit",
                               (json_int_t)completion->workspace_limit, "threads",
                               completion->threads, "full", completion->full);
-  return finish_line(prefix, signature, members, out);
+  return cs_line_finish(prefix, signature, members, out);
 }
 
 double cs_six_digits(double value) {
@@ -118,41 +117,18 @@ double cs_six_digits(double value) {
 
 /* ---- From JSON ---- */
 
-static bool get_string(const json_t *object, const char *key, const char **out) {
-  *out = json_string_value(json_object_get(object, key));
-  return *out != NULL;
-}
-
-static bool get_integer(const json_t *object, const char *key, int64_t max, int64_t *out) {
-  const json_t *value = json_object_get(object, key);
-  if (!json_is_integer(value)) return false;
-  *out = json_integer_value(value);
-  return *out >= 0 && *out <= max;
-}
-
-static bool get_bool(const json_t *object, const char *key, bool *out) {
-  const json_t *value = json_object_get(object, key);
-  *out = json_is_true(value);
-  return json_is_boolean(value);
-}
-
-static bool get_number(const json_t *object, const char *key, double *out) {
-  const json_t *value = json_object_get(object, key);
-  *out = json_number_value(value);
-  return json_is_number(value) && isfinite(*out) && *out >= 0;
-}
-
 static bool measurement_from_json(const json_t *object, cs_measurement *out, const char **reason) {
   int64_t samples = 0;
-  if (get_string(object, "rejected", reason)) {
+  if (cs_get_string(object, "rejected", reason)) {
     out->rejected = true;
     return true;
   }
-  if (!get_number(object, "cold_us", &out->cold_us) ||
-      !get_number(object, "warm_us", &out->warm_us) ||
-      !get_number(object, "p10_us", &out->p10_us) || !get_number(object, "p90_us", &out->p90_us) ||
-      !get_number(object, "variation", &out->variation) ||
-      !get_integer(object, "samples", INT_MAX, &samples)) {
+  if (!cs_get_number(object, "cold_us", &out->cold_us) ||
+      !cs_get_number(object, "warm_us", &out->warm_us) ||
+      !cs_get_number(object, "p10_us", &out->p10_us) ||
+      !cs_get_number(object, "p90_us", &out->p90_us) ||
+      !cs_get_number(object, "variation", &out->variation) ||
+      !cs_get_integer(object, "samples", INT_MAX, &samples)) {
     return false;
   }
   out->samples = (int)samples;
@@ -165,13 +141,13 @@ cs_parse_result cs_record_from_json(const json_t *object, cs_record *out) {
   const json_t *payload = json_object_get(candidate, "payload");
   int64_t notes = 0, threads = 0;
   memset(out, 0, sizeof *out);
-  if (!get_string(candidate, "id", &id) || id[0] == '\0' ||
-      !get_string(candidate, "family", &family) || (payload && !json_is_string(payload)) ||
-      !get_integer(candidate, "workspace_bytes", INT64_MAX, &out->candidate.workspace_bytes) ||
-      !get_bool(candidate, "deterministic", &out->candidate.deterministic) ||
-      !get_bool(candidate, "fused", &out->candidate.fused) ||
-      !get_integer(candidate, "notes", UINT32_MAX, &notes) ||
-      !get_integer(candidate, "threads", INT_MAX, &threads) ||
+  if (!cs_get_string(candidate, "id", &id) || id[0] == '\0' ||
+      !cs_get_string(candidate, "family", &family) || (payload && !json_is_string(payload)) ||
+      !cs_get_integer(candidate, "workspace_bytes", INT64_MAX, &out->candidate.workspace_bytes) ||
+      !cs_get_bool(candidate, "deterministic", &out->candidate.deterministic) ||
+      !cs_get_bool(candidate, "fused", &out->candidate.fused) ||
+      !cs_get_integer(candidate, "notes", UINT32_MAX, &notes) ||
+      !cs_get_integer(candidate, "threads", INT_MAX, &threads) ||
       !measurement_from_json(json_object_get(object, "measured"), &out->measured, &reason)) {
     return CS_PARSE_DAMAGED;
   }
@@ -192,9 +168,9 @@ cs_parse_result cs_record_from_json(const json_t *object, cs_record *out) {
 cs_parse_result cs_completion_from_json(const json_t *object, cs_completion *out) {
   const json_t *complete = json_object_get(object, "complete");
   int64_t threads = 0;
-  if (!get_integer(complete, "workspace_limit", INT64_MAX, &out->workspace_limit) ||
-      !get_integer(complete, "threads", INT_MAX, &threads) ||
-      !get_bool(complete, "full", &out->full)) {
+  if (!cs_get_integer(complete, "workspace_limit", INT64_MAX, &out->workspace_limit) ||
+      !cs_get_integer(complete, "threads", INT_MAX, &threads) ||
+      !cs_get_bool(complete, "full", &out->full)) {
     return CS_PARSE_DAMAGED;
   }
   out->threads = (int)threads;
@@ -204,5 +180,6 @@ cs_parse_result cs_completion_from_json(const json_t *object, cs_completion *out
 void cs_record_clear(cs_record *record) {
   cs_candidate_clear(&record->candidate);
   free(record->measured.reason);
+  free(record->kernels);
   memset(record, 0, sizeof *record);
 }

@@ -1,7 +1,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/op_family.h"
+#include "runtime/names.h"
 #include "runtime/planning.h"
+
+/* Of the tensors that the backends run. */
+#define MOST_RANK 4
 
 int cs_threads_per_stream(const cs_device_info *info, int n_streams) {
   if (strcmp(info->backend, "cpu") != 0) return 0;
@@ -15,16 +20,6 @@ void cs_choices_free(cs_task_choices *choices, int n_tasks) {
   free(choices);
 }
 
-/* The candidate id pinned for a task's node; NULL: none. "NODE=ID"; ids may contain '='. */
-static const char *pin_of(const cs_settings *settings, const char *node) {
-  size_t length = strlen(node);
-  for (int i = 0; i < settings->options.n_pins; i++) {
-    const char *pin = settings->pins[i];
-    if (strncmp(pin, node, length) == 0 && pin[length] == '=') return pin + length + 1;
-  }
-  return NULL;
-}
-
 static bool is_banned(const cs_settings *settings, const char *id) {
   for (int i = 0; i < settings->options.n_bans; i++) {
     if (strcmp(settings->bans[i], id) == 0) return true;
@@ -32,10 +27,90 @@ static bool is_banned(const cs_settings *settings, const char *id) {
   return false;
 }
 
+/* ---- Pins: "NODE=ID", where both may hold a '='; the longest task name is meant ---- */
+
+/* ids[n_tasks]: the candidate pinned for each task, NULL where there is none. */
+static cs_status resolve_pin(const cs_program *program, const char *pin, const char **ids) {
+  int longest = -1;
+  cs_near near = {.wanted = pin};
+  char text[CS_TEXT_SIZE * 4];
+  for (int t = 0; t < program->n_tasks; t++) {
+    int length = cs_name_before_equals(pin, program->tasks[t].name);
+    if (length > longest) longest = length;
+  }
+  if (longest < 0) {
+    for (int t = 0; t < program->n_tasks; t++) cs_near_offer(&near, program->tasks[t].name);
+    return cs_error(CS_CODE_NOT_FOUND,
+                    "pin \"%s\": no task of that name (a node fused into another has none)%s", pin,
+                    cs_near_text(&near, text, sizeof text));
+  }
+  for (int t = 0; t < program->n_tasks; t++) {
+    if (cs_name_before_equals(pin, program->tasks[t].name) != longest) continue;
+    if (ids[t] && strcmp(ids[t], pin + longest + 1) != 0) {
+      return cs_error(CS_CODE_USAGE, "node %s: pinned to \"%s\" and to \"%s\"",
+                      program->tasks[t].name, ids[t], pin + longest + 1);
+    }
+    ids[t] = pin + longest + 1;
+  }
+  return CS_OK;
+}
+
+/* Why a pinned candidate cannot be had. */
+static cs_status refuse_pin(const cs_op_profile *known, const cs_task *task, const char *pin,
+                            const cs_settings *settings, int threads, cs_near *near) {
+  if (near->wanted != pin) *near = (cs_near){.wanted = pin};
+  char text[CS_TEXT_SIZE * 4];
+  for (int r = 0; known && r < known->n_records; r++) {
+    const cs_record *record = &known->records[r];
+    const cs_candidate *candidate = &record->candidate;
+    cs_near_offer(near, candidate->id);
+    if (strcmp(candidate->id, pin) != 0) continue;
+    return cs_error(
+        CS_CODE_BAD_INPUT,
+        "node %s: candidate \"%s\" (pinned) may not be used: %s%s%lld bytes of "
+        "workspace (limit %lld), for %d threads (a stream has %d), %sdeterministic%s",
+        task->name, pin, record->measured.rejected ? "rejected, " : "",
+        is_banned(settings, pin) ? "banned, " : "", (long long)candidate->workspace_bytes,
+        (long long)settings->options.workspace_limit, candidate->threads, threads,
+        candidate->deterministic ? "" : "not ", settings->options.deterministic ? " (wanted)" : "");
+  }
+  return cs_error(CS_CODE_NOT_FOUND, "node %s: no candidate \"%s\" (pinned)%s", task->name, pin,
+                  cs_near_text(near, text, sizeof text));
+}
+
+/* ---- Choices ---- */
+
+/* Says what a backend cannot do at all before it blames a limit. */
+static cs_status nothing_admissible(const cs_task *task, int n_records, int rejected,
+                                    const char *signature, const cs_settings *settings) {
+  int rank = task->desc.output.shape.rank;
+  for (int i = 0; i < task->desc.n_inputs; i++) {
+    if (task->desc.inputs[i].shape.rank > rank) rank = task->desc.inputs[i].shape.rank;
+  }
+  if (n_records == 0 && rank > MOST_RANK) {
+    return cs_error(CS_CODE_NOT_FOUND,
+                    "node %s: a tensor of rank %d, and this device's backend runs ranks up to %d",
+                    task->name, rank, MOST_RANK);
+  }
+  if (n_records == 0) {
+    return cs_error(CS_CODE_NOT_FOUND,
+                    "node %s: this device's backend has no candidate for it within %lld bytes of "
+                    "workspace%s: %s",
+                    task->name, (long long)settings->options.workspace_limit,
+                    settings->options.deterministic ? ", deterministic" : "", signature);
+  }
+  return cs_error(CS_CODE_NOT_FOUND,
+                  "node %s: no admissible candidate under a workspace limit of %lld bytes%s: %d "
+                  "measured, %d of them rejected, for %s",
+                  task->name, (long long)settings->options.workspace_limit,
+                  settings->options.deterministic ? ", deterministic" : "", n_records, rejected,
+                  signature);
+}
+
 static cs_status choices_of_task(const cs_op_profile *known, const cs_task *task,
-                                 const char *signature, const cs_settings *settings, int threads,
+                                 const char *signature, const char *pin,
+                                 const cs_settings *settings, int threads, cs_near *near,
                                  cs_task_choices *out) {
-  const char *pin = pin_of(settings, task->name);
   int n_records = known ? known->n_records : 0;
   out->choices = cs_calloc((size_t)n_records, sizeof *out->choices);
   if (!out->choices) return cs_no_memory("choices", (size_t)n_records);
@@ -46,7 +121,8 @@ static cs_status choices_of_task(const cs_op_profile *known, const cs_task *task
     if (!cs_record_admissible(record, settings->options.workspace_limit,
                               settings->options.deterministic, threads) ||
         is_banned(settings, record->candidate.id) ||
-        (pin && strcmp(pin, record->candidate.id) != 0)) {
+        (pin && strcmp(pin, record->candidate.id) != 0) ||
+        (!pin && cs_candidate_is_coarse(&task->desc, &record->candidate))) {
       continue;
     }
     out->choices[out->n++] = (cs_choice){.candidate = &record->candidate,
@@ -54,55 +130,90 @@ static cs_status choices_of_task(const cs_op_profile *known, const cs_task *task
                                          .warm_us = record->measured.warm_us};
   }
   if (out->n > 0) return CS_OK;
-  if (pin) {
-    return cs_error(CS_CODE_NOT_FOUND,
-                    "node %s: no admissible candidate \"%s\" (pinned); %d measured for %s",
-                    task->name, pin, n_records, signature);
-  }
-  return cs_error(CS_CODE_NOT_FOUND,
-                  "node %s: no admissible candidate under a workspace limit of %lld bytes%s: %d "
-                  "measured, %d of them rejected, for %s",
-                  task->name, (long long)settings->options.workspace_limit,
-                  settings->options.deterministic ? ", deterministic" : "", n_records, rejected,
-                  signature);
-}
-
-/* A pin that names no task would silently do nothing. */
-static cs_status check_pins(const cs_program *program, const cs_settings *settings) {
-  for (int i = 0; i < settings->options.n_pins; i++) {
-    const char *pin = settings->pins[i];
-    bool found = false;
-    for (int t = 0; t < program->n_tasks && !found; t++) {
-      size_t length = strlen(program->tasks[t].name);
-      found = strncmp(pin, program->tasks[t].name, length) == 0 && pin[length] == '=';
-    }
-    if (!found) {
-      return cs_error(CS_CODE_NOT_FOUND,
-                      "pin \"%s\": no task of that name (a node fused into another has none)", pin);
-    }
-  }
-  return CS_OK;
+  if (pin) return refuse_pin(known, task, pin, settings, threads, near);
+  return nothing_admissible(task, n_records, rejected, signature, settings);
 }
 
 cs_status cs_choices_of_program(const cs_profile *profile, const cs_program *program,
-                                const cs_settings *settings, int threads, cs_task_choices **out) {
-  CS_RETURN_IF_ERROR(check_pins(program, settings));
+                                const cs_settings *settings, int threads, cs_near *near,
+                                cs_task_choices **out) {
   cs_status st = CS_OK;
   cs_task_choices *choices = cs_calloc((size_t)program->n_tasks, sizeof *choices);
-  if (!choices) return cs_no_memory("choices", (size_t)program->n_tasks * sizeof *choices);
+  const char **pins = cs_calloc((size_t)program->n_tasks, sizeof *pins);
+  if (!choices || !pins) {
+    st = cs_no_memory("choices", (size_t)program->n_tasks * sizeof *choices);
+    goto done;
+  }
+  for (int i = 0; i < settings->options.n_pins; i++) {
+    CS_TRY(st, resolve_pin(program, settings->pins[i], pins), done);
+  }
   for (int t = 0; t < program->n_tasks && st == CS_OK; t++) {
     char *signature = NULL;
     st = cs_op_signature(&program->tasks[t].desc, &signature);
     if (st == CS_OK) {
       st = choices_of_task(cs_profile_find(profile, signature), &program->tasks[t], signature,
-                           settings, threads, &choices[t]);
+                           pins[t], settings, threads, near, &choices[t]);
     }
     free(signature);
   }
+done:
+  free(pins);
   if (st != CS_OK) {
     cs_choices_free(choices, program->n_tasks);
     return st;
   }
   *out = choices;
+  return CS_OK;
+}
+
+/* ---- Bans ---- */
+
+typedef void (*each_candidate_fn)(void *user, const char *id);
+
+static cs_status each_candidate(const cs_profile *profile, const cs_program *program,
+                                each_candidate_fn use, void *user) {
+  for (int t = 0; t < program->n_tasks; t++) {
+    char *signature = NULL;
+    CS_RETURN_IF_ERROR(cs_op_signature(&program->tasks[t].desc, &signature));
+    const cs_op_profile *known = cs_profile_find(profile, signature);
+    free(signature);
+    for (int r = 0; known && r < known->n_records; r++) use(user, known->records[r].candidate.id);
+  }
+  return CS_OK;
+}
+
+typedef struct ban_marks {
+  const cs_settings *settings;
+  bool *seen;
+} ban_marks;
+
+static void mark_ban(void *user, const char *id) {
+  const ban_marks *marks = user;
+  for (int i = 0; i < marks->settings->options.n_bans; i++) {
+    if (strcmp(marks->settings->bans[i], id) == 0) marks->seen[i] = true;
+  }
+}
+
+cs_status cs_bans_seen(const cs_profile *profile, const cs_program *program,
+                       const cs_settings *settings, bool *seen) {
+  ban_marks marks = {settings, seen};
+  if (settings->options.n_bans == 0) return CS_OK;
+  return each_candidate(profile, program, mark_ban, &marks);
+}
+
+static void offer(void *user, const char *id) {
+  cs_near_offer(user, id);
+}
+
+cs_status cs_bans_check(const cs_profile *profile, const cs_program *program,
+                        const cs_settings *settings, const bool *seen) {
+  for (int i = 0; i < settings->options.n_bans; i++) {
+    if (seen[i]) continue;
+    cs_near near = {.wanted = settings->bans[i]};
+    char text[CS_TEXT_SIZE * 4];
+    CS_RETURN_IF_ERROR(each_candidate(profile, program, offer, &near));
+    return cs_error(CS_CODE_NOT_FOUND, "ban \"%s\": no operation has such a candidate%s",
+                    settings->bans[i], cs_near_text(&near, text, sizeof text));
+  }
   return CS_OK;
 }

@@ -112,6 +112,8 @@ cs_status cs_end_to_end_error(const cs_graph *graph, const cs_params *params,
     const double *wanted = run.values[graph->outputs[o]];
     CS_TRY(st, cs_shape_elements(&graph->values[graph->outputs[o]].shape, &count), done);
     for (int64_t e = 0; e < count; e++) {
+      bool same = isnan(wanted[e]) ? isnan(outputs[o][e]) : outputs[o][e] == wanted[e];
+      if (same && !isfinite(wanted[e])) continue;
       error += (outputs[o][e] - wanted[e]) * (outputs[o][e] - wanted[e]);
       norm += wanted[e] * wanted[e];
     }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/cost_table.h"
 #include "runtime/planning.h"
 
 /* A copy that has not been measured yet: a launch, and its bytes at a modest share of the
@@ -10,23 +11,8 @@
 #define COPY_LAUNCH_US 3.0
 #define COPY_BYTES_PER_US 1.0e6
 
-typedef struct cost_entry {
-  uint64_t key; /* hash of the dense signature */
-  double us;
-} cost_entry;
-
-typedef struct cost_table {
-  cost_entry *entries; /* sorted by key */
-  size_t n, capacity;
-} cost_table;
-
-static int compare_entries(const void *a, const void *b) {
-  uint64_t x = ((const cost_entry *)a)->key, y = ((const cost_entry *)b)->key;
-  return (x > y) - (x < y);
-}
-
 static double cost_of(void *user, const cs_op_desc *desc) {
-  const cost_table *table = user;
+  const cs_cost_table *table = user;
   if (desc->op == CS_OP_COPY) return COPY_LAUNCH_US + cs_op_bytes(desc) / COPY_BYTES_PER_US;
   char *signature = NULL;
   cs_status st = cs_op_signature(desc, &signature);
@@ -34,11 +20,9 @@ static double cost_of(void *user, const cs_op_desc *desc) {
     cs_status_free(st);
     return -1;
   }
-  cost_entry wanted = {.key = cs_hash_string(CS_HASH_SEED, signature)};
+  uint64_t key = cs_hash_string(CS_HASH_SEED, signature);
   free(signature);
-  const cost_entry *found =
-      bsearch(&wanted, table->entries, table->n, sizeof wanted, compare_entries);
-  return found ? found->us : -1;
+  return cs_cost_table_find(table, key);
 }
 
 static double program_cost(const cs_program *program, const cs_task_choices *choices) {
@@ -50,7 +34,7 @@ static double program_cost(const cs_program *program, const cs_task_choices *cho
 /* Enters the measured time of each node (with the strides it really has) under its dense signature.
  */
 static cs_status add_costs(const cs_program *program, cs_layout layout,
-                           const cs_task_choices *choices, cost_table *table) {
+                           const cs_task_choices *choices, cs_cost_table *table) {
   for (int t = 0; t < program->n_tasks; t++) {
     if (program->tasks[t].node < 0) continue;
     cs_op_desc desc;
@@ -58,11 +42,8 @@ static cs_status add_costs(const cs_program *program, cs_layout layout,
     CS_RETURN_IF_ERROR(cs_graph_node_desc(program->graph, program->tasks[t].node,
                                           program->precision, layout, &desc));
     CS_RETURN_IF_ERROR(cs_op_signature(&desc, &signature));
-    cs_status st = cs_grow(&table->entries, &table->capacity, table->n + 1, sizeof *table->entries);
-    if (st == CS_OK) {
-      table->entries[table->n++] =
-          (cost_entry){cs_hash_string(CS_HASH_SEED, signature), choices[t].choices[0].cold_us};
-    }
+    cs_status st = cs_cost_table_add(table, cs_hash_string(CS_HASH_SEED, signature),
+                                     choices[t].choices[0].cold_us);
     free(signature);
     CS_RETURN_IF_ERROR(st);
   }
@@ -74,8 +55,23 @@ typedef struct layout_search {
   const cs_measure_options *measure;
   cs_program *best;
   double best_us;
-  cost_table costs;
+  cs_cost_table costs;
+  cs_near near;    /* to a pin that was not found */
+  bool *bans_seen; /* per ban: some program has such a candidate */
 } layout_search;
+
+/* The last of the layouts' failures has gathered the most, but that something is not there says
+ * less than what is wrong with it. */
+static void keep_failure(cs_status *kept, cs_status failure) {
+  bool says_less =
+      cs_status_code(failure) == CS_CODE_NOT_FOUND && cs_status_code(*kept) != CS_CODE_NOT_FOUND;
+  if (*kept != CS_OK && says_less) {
+    cs_status_free(failure);
+    return;
+  }
+  cs_status_free(*kept);
+  *kept = failure;
+}
 
 /* Lowers, measures, and keeps the program if it is the cheapest so far. A layout in which some node
  * has no admissible candidate is passed over; `*failure` keeps why. */
@@ -103,14 +99,12 @@ static cs_status try_layouts(layout_search *search, const cs_layout *layouts, bo
   session->planned.measured.candidates += report.candidates;
   session->planned.measured.candidates_rejected += report.candidates_rejected;
   session->planned.measured.seconds += report.seconds;
+  CS_TRY(st, cs_bans_seen(session->device->profile, program, &session->settings, search->bans_seen),
+         done);
   cs_status missing = cs_choices_of_program(session->device->profile, program, &session->settings,
-                                            search->measure->threads, &choices);
+                                            search->measure->threads, &search->near, &choices);
   if (missing != CS_OK) {
-    if (*failure == CS_OK) {
-      *failure = missing;
-    } else {
-      cs_status_free(missing);
-    }
+    keep_failure(failure, missing);
     goto done;
   }
   if (uniform) CS_TRY(st, add_costs(program, layout, choices, &search->costs), done);
@@ -139,7 +133,11 @@ cs_status cs_choose_program(cs_session *session, const cs_measure_options *measu
   layout_search search = {.session = session, .measure = measure};
   cs_status st = CS_OK, failure = CS_OK;
   cs_layout *layouts = cs_calloc((size_t)graph->n_values, sizeof *layouts);
-  if (!layouts) return cs_no_memory("layouts", (size_t)graph->n_values * sizeof *layouts);
+  search.bans_seen = cs_calloc((size_t)session->settings.options.n_bans, sizeof(bool));
+  if (!layouts || !search.bans_seen) {
+    st = cs_no_memory("layouts", (size_t)graph->n_values * sizeof *layouts);
+    goto done;
+  }
   for (int a = 0; a < n_available; a++) {
     for (int v = 0; v < graph->n_values; v++) {
       layouts[v] = cs_graph_layout_allowed(graph, v, available[a]) ? available[a] : CS_LAYOUT_NCHW;
@@ -151,10 +149,12 @@ cs_status cs_choose_program(cs_session *session, const cs_measure_options *measu
     failure = CS_OK;
     goto done;
   }
+  CS_TRY(st,
+         cs_bans_check(session->device->profile, search.best, &session->settings, search.bans_seen),
+         done);
   if (n_available > 1) {
     double predicted;
-    if (search.costs.n > 0)
-      qsort(search.costs.entries, search.costs.n, sizeof *search.costs.entries, compare_entries);
+    cs_cost_table_sort(&search.costs);
     CS_TRY(st,
            cs_layout_assign(graph, precision, available, n_available, cost_of, &search.costs,
                             layouts, &predicted),
@@ -168,7 +168,8 @@ cs_status cs_choose_program(cs_session *session, const cs_measure_options *measu
 done:
   cs_status_free(failure);
   cs_program_destroy(search.best);
-  free(search.costs.entries);
+  cs_cost_table_free(&search.costs);
+  free(search.bans_seen);
   free(layouts);
   return st;
 }

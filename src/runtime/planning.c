@@ -57,10 +57,12 @@ static cs_status make_plan(cs_session *session, const cs_policy *policy, const c
                            const cs_measure_options *measure) {
   cs_planned *planned = &session->planned;
   const cs_session_options *options = &session->settings.options;
+  cs_profile *profile;
+  cs_near near = {0};
+  CS_RETURN_IF_ERROR(cs_device_profile(session->device, session->settings.cache_dir, &profile));
   CS_RETURN_IF_ERROR(cs_choose_program(session, measure, &planned->program));
-  CS_RETURN_IF_ERROR(cs_choices_of_program(session->device->profile, planned->program,
-                                           &session->settings, measure->threads,
-                                           &planned->choices));
+  CS_RETURN_IF_ERROR(cs_choices_of_program(profile, planned->program, &session->settings,
+                                           measure->threads, &near, &planned->choices));
   cs_policy_input input = {.program = planned->program,
                            .choices = planned->choices,
                            .max_streams = streams_of(session, info),
@@ -72,12 +74,16 @@ static cs_status make_plan(cs_session *session, const cs_policy *policy, const c
   return cs_plan_make(policy, &input, &planned->plan);
 }
 
-/* Bounds need choices; a loaded plan has them only if the profile does. */
-static cs_status compute_bounds(cs_session *session, const cs_measure_options *measure) {
+/* Bounds are of the whole device, so the peaks are those of one stream that has all of it; and of
+ * the choices, so a loaded plan has none: it is run without the profile. */
+static cs_status compute_bounds(cs_session *session, const cs_device_info *info,
+                                const cs_measure_options *measure) {
   cs_planned *planned = &session->planned;
+  cs_measure_options whole = *measure;
   double flops, bandwidth;
+  whole.threads = cs_threads_per_stream(info, 1);
   CS_RETURN_IF_ERROR(cs_profile_peaks(session->device->profile, session->device->backend,
-                                      session->settings.options.precision, measure, &flops,
+                                      session->settings.options.precision, &whole, &flops,
                                       &bandwidth));
   return cs_bounds_of(planned->program, planned->choices, flops, bandwidth, &planned->bounds);
 }
@@ -123,8 +129,6 @@ cs_status cs_planning_begin(cs_session *session, cs_measure_options *measure) {
   planned->graph_hash = cs_graph_hash(planned->bound);
   CS_RETURN_IF_ERROR(
       cs_graph_apply_passes(planned->bound, CS_PASSES_ALL, &planned->passes, &planned->graph));
-  cs_profile *profile;
-  CS_RETURN_IF_ERROR(cs_device_profile(session->device, session->settings.cache_dir, &profile));
   *measure = (cs_measure_options){
       .workspace_limit = options->workspace_limit,
       .deterministic = options->deterministic,
@@ -147,7 +151,7 @@ cs_status cs_planning_run(cs_session *session) {
   CS_RETURN_IF_ERROR(cs_planning_begin(session, &measure));
   CS_RETURN_IF_ERROR(session->settings.plan_path ? load_plan(session, info)
                                                  : make_plan(session, policy, info, &measure));
-  if (planned->choices) CS_RETURN_IF_ERROR(compute_bounds(session, &measure));
+  if (planned->choices) CS_RETURN_IF_ERROR(compute_bounds(session, info, &measure));
   session->timings.plan = cs_now_seconds() - started - session->timings.profile;
   return CS_OK;
 }

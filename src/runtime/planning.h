@@ -2,13 +2,23 @@
 #ifndef CONVSCHED_RUNTIME_PLANNING_H_
 #define CONVSCHED_RUNTIME_PLANNING_H_
 
+#include "runtime/names.h"
 #include "runtime/session.h"
 
 /* What a policy may choose from: measured, admissible, not banned; one if the task's node is
- * pinned. NOT_FOUND when nothing is left. */
+ * pinned. NOT_FOUND: nothing is left, or a pin names nothing (near candidates are gathered in
+ * `near`, zero at first, over the layouts tried); BAD_INPUT: a pin names what may not be used;
+ * USAGE: two pins of a node. */
 cs_status cs_choices_of_program(const cs_profile *profile, const cs_program *program,
-                                const cs_settings *settings, int threads,
+                                const cs_settings *settings, int threads, cs_near *near,
                                 cs_task_choices **out) CS_MUST_USE;
+/* seen[n_bans]: whether a task's operation has the candidate that is banned, marked over several
+ * programs (layouts differ in their candidates); then NOT_FOUND for the first that none had, naming
+ * near ones of `program`. */
+cs_status cs_bans_seen(const cs_profile *profile, const cs_program *program,
+                       const cs_settings *settings, bool *seen) CS_MUST_USE;
+cs_status cs_bans_check(const cs_profile *profile, const cs_program *program,
+                        const cs_settings *settings, const bool *seen) CS_MUST_USE;
 void cs_choices_free(cs_task_choices *choices, int n_tasks);
 
 /* Binds the batch, applies passes, opens the profile; what to measure for the session's policy. */

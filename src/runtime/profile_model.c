@@ -145,7 +145,9 @@ static cs_status measure_policy(cs_model_profiling *p, const cs_session_options 
   cs_planned_free(&session->planned);
   int threads = p->measure.threads;
   CS_RETURN_IF_ERROR(cs_settings_copy(&own, &session->settings));
+  cs_profile *profile;
   CS_RETURN_IF_ERROR(cs_planning_begin(session, &p->measure));
+  CS_RETURN_IF_ERROR(cs_device_profile(session->device, session->settings.cache_dir, &profile));
   p->measure.full = p->options.full;
   /* Policies that give their streams the same threads share all measurements. */
   if (p->refreshed && p->measure.threads == threads) p->measure.refresh = false;

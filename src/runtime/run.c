@@ -44,6 +44,7 @@ cs_status cs_session_set_inputs(cs_session *session, const float *const *inputs,
   for (int i = 0; i < n_inputs; i++) {
     memcpy(session->inputs[i], inputs[i], (size_t)input_sizes[i] * sizeof(float));
   }
+  session->inputs_on_device = false;
   return cs_session_upload_inputs(session, &session->realised, session->planned.plan);
 }
 
@@ -97,6 +98,7 @@ cs_status cs_session_run_device(cs_session *session, const void *const *inputs, 
   }
   CS_RETURN_IF_ERROR(check_count("inputs", n_inputs, graph->n_inputs));
   CS_RETURN_IF_ERROR(check_count("outputs", n_outputs, cs_graph_output_count(session->source)));
+  session->inputs_on_device = true;
   for (int i = 0; i < n_inputs; i++) {
     int tensor = program->input_tensors[i];
     CS_RETURN_IF_ERROR(vtable->import_tensor(

@@ -82,6 +82,8 @@ cs_status cs_session_create(cs_device *device, const cs_graph *graph,
 }
 
 cs_status cs_session_fork(const cs_session *session, const char *policy, cs_session **out) {
+  *out = NULL;
+  CS_RETURN_IF_ERROR(cs_session_fetch_inputs(session));
   cs_session_options options = session->settings.options;
   options.policy = policy;
   options.plan_path = NULL;

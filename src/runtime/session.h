@@ -64,7 +64,8 @@ struct cs_session {
   cs_shared_params *shared;
   cs_planned planned;
   cs_realised realised;
-  float **inputs; /* host copies of the inputs last set */
+  float **inputs;        /* host copies of the inputs last set */
+  bool inputs_on_device; /* those last set came from device arrays: only the arena has them */
   cs_timings timings;
 };
 
@@ -96,6 +97,9 @@ cs_status cs_tensor_read(const cs_realised *realised, const cs_program *program,
                          const cs_plan *plan, int tensor, float *data) CS_MUST_USE;
 cs_status cs_session_upload_inputs(const cs_session *session, const cs_realised *realised,
                                    const cs_plan *plan) CS_MUST_USE;
+/* Makes the host copies those of the inputs last set, as the arena holds them (rounded to the
+ * storage type where they came from device arrays). */
+cs_status cs_session_fetch_inputs(const cs_session *session) CS_MUST_USE;
 
 /* ---- end_to_end.c ---- */
 /* Whole graph in double precision from f32 inputs and parameters; relative L2 error of `outputs`

@@ -73,11 +73,26 @@ static cs_status check_options(const cs_session_options *options) {
   return CS_OK;
 }
 
+/* A plan says which candidates run on which streams, so options that would are refused. */
+static cs_status check_plan_options(const cs_session_options *options) {
+  if (!options->plan_path) return CS_OK;
+  const char *extra = options->n_pins > 0        ? "pins"
+                      : options->n_bans > 0      ? "bans"
+                      : options->max_streams > 0 ? "max_streams"
+                      : options->deterministic   ? "deterministic"
+                                                 : NULL;
+  if (!extra) return CS_OK;
+  return cs_error(CS_CODE_USAGE,
+                  "%s: a plan fixes candidates and streams, so plan_path goes without %s",
+                  options->plan_path, extra);
+}
+
 cs_status cs_settings_copy(const cs_session_options *from, cs_settings *out) {
   memset(out, 0, sizeof *out);
   cs_session_options options;
   CS_RETURN_IF_ERROR(read_options(from, &options));
   CS_RETURN_IF_ERROR(check_options(&options));
+  CS_RETURN_IF_ERROR(check_plan_options(&options));
   cs_status st = CS_OK;
   out->options = options;
   CS_TRY(st, copy_string(options.policy ? options.policy : "sequential", &out->policy), done);

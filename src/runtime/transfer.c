@@ -44,3 +44,12 @@ cs_status cs_session_upload_inputs(const cs_session *session, const cs_realised 
   }
   return CS_OK;
 }
+
+cs_status cs_session_fetch_inputs(const cs_session *session) {
+  const cs_program *program = session->planned.program;
+  for (int i = 0; i < program->graph->n_inputs && session->inputs_on_device; i++) {
+    CS_RETURN_IF_ERROR(cs_tensor_read(&session->realised, program, session->planned.plan,
+                                      program->input_tensors[i], session->inputs[i]));
+  }
+  return CS_OK;
+}

@@ -89,12 +89,12 @@ static cs_status item_bytes(int64_t bytes, const char *what, int64_t *total, int
 }
 
 static cs_status collect_items(packer *pack, const use_sets *sets, const cs_order *order,
-                               const cs_plan *plan, const cs_program *program) {
+                               const cs_plan *plan, const cs_program *program, bool reuse) {
   int64_t total = 0;
   for (int b = 0; b < program->n_buffers; b++) {
     const cs_buffer *buffer = &program->buffers[b];
     CS_RETURN_IF_ERROR(item_bytes(buffer->bytes, buffer->name, &total, &pack->items[b].bytes));
-    pack->items[b].whole = buffer->kind != CS_BUFFER_INTERMEDIATE;
+    pack->items[b].whole = !reuse || buffer->kind != CS_BUFFER_INTERMEDIATE;
     if (pack->items[b].whole) pack->items[b].last = plan->n_tasks;
   }
   for (int p = 0; p < plan->n_tasks; p++) {
@@ -127,12 +127,12 @@ static bool in_conflict(const packer *pack, const use_sets *sets, int a, int b) 
   return true;
 }
 
-static void find_conflicts(packer *pack, const use_sets *sets, bool reuse) {
+static void find_conflicts(packer *pack, const use_sets *sets) {
   for (int a = 0; a < pack->n; a++) {
     if (pack->items[a].bytes == 0) continue;
     for (int b = a + 1; b < pack->n; b++) {
       if (pack->items[b].bytes == 0) continue;
-      if (reuse && !in_conflict(pack, sets, a, b)) continue;
+      if (!in_conflict(pack, sets, a, b)) continue;
       cs_bit_set(pack->conflicts + (size_t)a * pack->words, b);
       cs_bit_set(pack->conflicts + (size_t)b * pack->words, a);
     }
@@ -296,8 +296,8 @@ cs_status cs_plan_memory(cs_plan *plan, const cs_program *program, bool reuse,
   sets.until = cs_calloc((size_t)n * sets.words, sizeof *sets.until);
   if (!sets.uses || !sets.before || !sets.until)
     CS_FAIL(st, done, CS_CODE_NO_MEMORY, "out of memory for the uses of %d buffers", n);
-  CS_TRY(st, collect_items(&pack, &sets, order, plan, program), done);
-  find_conflicts(&pack, &sets, reuse);
+  CS_TRY(st, collect_items(&pack, &sets, order, plan, program, reuse), done);
+  find_conflicts(&pack, &sets);
   pack.least_arena = least_arena(&pack, &sets, order);
   CS_TRY(st, try_orders(&pack), done);
   CS_TRY(st, cs_plan_workspace_peak(plan, &plan->workspace_peak), done);

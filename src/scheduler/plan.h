@@ -71,7 +71,8 @@ void cs_order_destroy(cs_order *order);
 
 /* Places buffers and workspaces: two share bytes only if every use of one happens before every use
  * of the other. Fills offsets, arena_bytes, workspace_peak. NO_MEMORY when the arena exceeds
- * memory_limit (says the minimum found). reuse false: every buffer has bytes of its own. */
+ * memory_limit (says the minimum found). reuse false: every buffer has bytes of its own, which no
+ * workspace shares; workspaces still share among themselves. */
 cs_status cs_plan_memory(cs_plan *plan, const cs_program *program, bool reuse,
                          int64_t memory_limit) CS_MUST_USE;
 /* The maximum-weight antichain of workspaces. */

@@ -20,7 +20,7 @@ COMMAND = ""
 SANITIZER = re.compile(r"(Address|Leak|Thread|UndefinedBehavior)Sanitizer|runtime error:")
 
 # Exit codes of the command (design: "Commands").
-OK, WRONG, USAGE, BAD_INPUT, FAILURE, INTERRUPTED = 0, 1, 2, 3, 4, 130
+OK, WRONG, USAGE, BAD_INPUT, FAILURE, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 4, 130, 143
 
 CONV_ATTRS = {"out_channels": 4, "kernel_shape": [3, 3], "pads": [1, 1, 1, 1], "bias": True}
 TINY = {

@@ -9,8 +9,8 @@ import time
 import unittest
 
 import harness
-from harness import (BAD_INPUT, FAILURE, INTERRUPTED, OK, ROOT, TINY_PARAMETERS, CommandTest, npy,
-                     safetensors, with_header)
+from harness import (BAD_INPUT, FAILURE, INTERRUPTED, OK, ROOT, TERMINATED, TINY_PARAMETERS, CommandTest,
+                     npy, read_npy, safetensors, with_header)
 
 
 class Weights(CommandTest):
@@ -99,6 +99,35 @@ class Arrays(CommandTest):
         self.refused(self.run_tiny("--dump", "nowhere"), BAD_INPUT, "nowhere")
 
 
+class WhatBackendsCannot(CommandTest):
+    def test_rank_is_blamed_not_the_workspace_limit(self):
+        def change(g):
+            g["inputs"][0]["shape"] = ["N", 2, 2, 3, 4]
+            g["nodes"] = [{"name": "y", "op": "Relu", "inputs": ["x"]}]
+            g["outputs"] = ["y"]
+
+        err = self.refused(self.run_tiny(model=self.model(change)), BAD_INPUT, "node y", "rank 5", "up to 4")
+        self.assertNotIn("workspace", err)
+
+    def test_output_padding_past_the_stride(self):
+        """A single weight of 1 spreads the input; what output_padding adds stays 0."""
+        def change(g):
+            g["inputs"][0]["shape"] = ["N", 1, 2, 2]
+            g["nodes"] = [{"name": "y", "op": "ConvTranspose", "inputs": ["x"],
+                           "attrs": {"out_channels": 1, "kernel_shape": [1, 1], "dilations": [3, 3],
+                                     "output_padding": [2, 1], "bias": False}}]
+            g["outputs"] = ["y"]
+
+        weights = self.file("w.safetensors", with_header(
+            {"y.weight": {"dtype": "F32", "shape": [1, 1, 1, 1], "data_offsets": [0, 4]}}, struct.pack("<f", 1)))
+        source = self.file("x.npy", npy((1, 1, 2, 2), [1.0, 2.0, 3.0, 4.0]))
+        self.accepted(self.run_tiny("--weights", weights, "--input", source, "--output", "y.npy",
+                                    model=self.model(change)))
+        shape, values = read_npy(self.folder / "y.npy")
+        self.assertEqual(shape, (1, 1, 4, 3))
+        self.assertEqual(values, (1, 2, 0, 3, 4, 0, 0, 0, 0, 0, 0, 0))
+
+
 class FullDisk(CommandTest):
     def setUp(self):
         super().setUp()
@@ -127,6 +156,23 @@ class FullDisk(CommandTest):
 
     def test_folder_that_is_not_there(self):
         self.failed(self.run_tiny("--json", "nowhere/a.json"), "nowhere/a.json")
+
+    def test_unwritable_results_are_found_out_first(self):
+        (self.folder / "folder").mkdir()
+        for option in ("--json", "--output"):
+            for path in ("nowhere/a.json", "folder"):
+                with self.subTest(option=option, path=path):
+                    self.refused(self.run_tiny(option, path), FAILURE, path)
+        self.refused(self.execute("plan", self.model(), "--device", "cpu", "--json", "nowhere/a.json"),
+                     FAILURE, "nowhere/a.json")
+
+    def test_an_existing_result_is_kept_until_there_is_a_new_one(self):
+        path = self.file("a.json", "kept")
+        self.refused(self.run_tiny("--json", path, "--weights", "none.safetensors"), FAILURE)
+        self.assertEqual(pathlib.Path(path).read_text(), "kept")
+        self.assertEqual([p.name for p in self.folder.glob("a.json*")], ["a.json"])
+        self.accepted(self.run_tiny("--json", path))
+        self.assertEqual(json.loads(pathlib.Path(path).read_text())["model"], "tiny")
 
 
 class Devices(CommandTest):
@@ -188,8 +234,8 @@ class Interrupt(CommandTest):
                 self.assertTrue(not data or data.endswith(b"\n"), f"{path} ends in a torn line")
         self.assertEqual(self.run_tiny()[0], OK)  # what was kept is of use, not in the way
 
-    def test_records_are_kept_when_the_signal_comes_twice(self):
-        """As `timeout -s INT` sends it: to the process and to its group."""
+    def start_two(self):
+        """A run that has finished its first model and profiles the second."""
         record = self.folder / "record.json"
         process = self.start("run", self.model(), ROOT / "models/inception_v3.json", "--device", "cpu",
                              "--json", record)
@@ -197,10 +243,23 @@ class Interrupt(CommandTest):
             if line.startswith("First result"):
                 break
         time.sleep(0.5)
+        return record, process
+
+    def test_records_are_kept_when_the_signal_comes_twice(self):
+        """As `timeout -s INT` sends it: to the process and to its group."""
+        record, process = self.start_two()
         process.send_signal(signal.SIGINT)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)
         self.assertEqual(process.returncode, INTERRUPTED, err)
+        self.assertEqual(json.loads(record.read_text())["model"], "tiny")
+
+    def test_records_are_kept_when_terminated(self):
+        record, process = self.start_two()
+        process.terminate()
+        _, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, TERMINATED, err)
+        self.assertIn("interrupted", err)
         self.assertEqual(json.loads(record.read_text())["model"], "tiny")
 
 

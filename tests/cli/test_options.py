@@ -1,4 +1,6 @@
 """Wrong use of the command: exit 2, a message, nothing on stdout; and help and version."""
+import json
+
 import harness
 from harness import OK, USAGE, CommandTest
 
@@ -54,6 +56,50 @@ class Usage(CommandTest):
         code, _, err = self.run_tiny("--algorithm", "conv1=no_such_candidate")
         self.assertIn(code, (USAGE, harness.BAD_INPUT), err)
         self.assertIn("no_such_candidate", err)
+
+    def plan(self, *args):
+        """Candidates by task of the tiny graph's plan."""
+        self.accepted(self.execute("plan", self.model(), "--device", "cpu", "--policy", "sequential",
+                                   "--json", "plan.json", *args))
+        tasks = json.loads((self.folder / "plan.json").read_text())["tasks"]
+        return {t["name"]: t["candidate"]["id"] for t in tasks}
+
+    def test_names_that_do_not_exist_come_with_near_ones(self):
+        chosen = self.plan()["conv1"]
+        wrong = chosen.replace("jit", "jot") if "jit" in chosen else chosen[:-1]
+        self.refused(self.run_tiny("--algorithm", "conf1=x"), harness.BAD_INPUT, "conf1", "near it: conv1")
+        self.refused(self.execute("plan", self.model(), "--device", "cpu", "--policy", "sequential",
+                                  "--algorithm", f"conv1={wrong}x"), harness.BAD_INPUT, f"{wrong}x",
+                     "near it: ", chosen)
+        self.refused(self.execute("plan", self.model(), "--device", "cpu", "--policy", "sequential",
+                                  "--ban", f"{wrong}x"), harness.BAD_INPUT, f'ban "{wrong}x"', "near it: ",
+                     chosen)
+
+    def test_ban_and_pin(self):
+        chosen = self.plan()["conv1"]
+        other = self.plan("--ban", chosen)["conv1"]
+        self.assertNotEqual(other, chosen)
+        self.assertEqual(self.plan("--algorithm", f"conv1={other}")["conv1"], other)
+        self.refused(self.execute("plan", self.model(), "--device", "cpu", "--policy", "sequential",
+                                  "--ban", other, "--algorithm", f"conv1={other}"),
+                     harness.BAD_INPUT, "conv1", other, "banned")
+        self.refused(self.execute("plan", self.model(), "--device", "cpu", "--policy", "sequential",
+                                  "--algorithm", f"conv1={chosen}", "--algorithm", f"conv1={other}"),
+                     USAGE, "conv1", chosen, other)
+
+    def test_plan_file_goes_alone(self):
+        self.plan()
+        for option in (["--algorithm", "conv1=x"], ["--ban", "x"], ["--streams", "1"], ["--deterministic"]):
+            with self.subTest(option[0]):
+                self.refused(self.run_tiny("--plan", "plan.json", *option), USAGE, "plan.json", option[0])
+        self.accepted(self.run_tiny("--plan", "plan.json", "--policy", "sequential"))
+
+    def test_plan_file_is_run_without_the_profile(self):
+        self.plan()
+        self.env["XDG_CACHE_HOME"] = self.file("not-a-folder", "x")
+        out, err = self.accepted(self.run_tiny("--plan", "plan.json", "--policy", "sequential"))
+        self.assertNotIn("not-a-folder", err)
+        self.assertIn("No bounds", out)
 
 
 class Help(CommandTest):

@@ -40,7 +40,14 @@ class Run(CommandTest):
     def test_full_verification_checks_every_operation(self):
         record = self.record("--verify", "full")
         for policy in record["policies"]:
-            self.assertLessEqual(policy["verification"]["rel_l2"], 1e-5)
+            verification = policy["verification"]
+            self.assertLessEqual(verification["rel_l2"], 1e-5)
+            self.assertIn(verification["worst_node"], ("conv1", "conv2", "relu1", "cat"))
+            self.assertLessEqual(verification["worst_ratio"], 1)
+            # The worst node's error is its ratio of its limit, and no node's error is larger than the largest.
+            self.assertLessEqual(verification["worst_ratio"] * verification["tolerance"],
+                                 max(verification["rel_l2"], verification["max_scaled"]) * (1 + 1e-6))
+            self.assertNotIn("problem", verification)
         self.assertTrue(record["verification"]["passed"])
 
     def test_half_precision_is_named(self):
@@ -95,10 +102,48 @@ class Values(CommandTest):
         self.assertGreaterEqual(min(values), 0.0)
 
 
+    def test_node_names_with_equals(self):
+        """The longest name of a node is meant; ids and file names may hold a '=', too."""
+        def change(g):
+            g["nodes"][0]["name"] = "a"
+            g["nodes"][1].update(name="a=b", inputs=["a"])
+            g["nodes"][3]["inputs"] = ["a=b", "conv2"]
+
+        model = self.model(change)
+        self.accepted(self.run_tiny("--dump", "a=b", "--dump", "a=b=c=d.npy", "--dump", "a=e.npy",
+                                    "--dump", "conv2=x=y.npy", model=model))
+        relu, other = read_npy(self.folder / "a=b.npy"), read_npy(self.folder / "c=d.npy")
+        self.assertEqual(relu, other)
+        self.assertGreaterEqual(min(relu[1]), 0.0)
+        before = read_npy(self.folder / "e.npy")
+        self.assertLess(min(before[1]), 0.0)
+        self.assertEqual(relu[1], tuple(max(v, 0.0) for v in before[1]))
+        self.assertEqual(read_npy(self.folder / "x=y.npy")[0], (1, 4, 8, 8))
+        self.refused(self.run_tiny("--dump", "b=c", model=model), harness.BAD_INPUT, '"b"')
+
+    def test_pins_of_node_names_with_equals(self):
+        def change(g):
+            g["nodes"][0]["name"] = "a"
+            g["nodes"][2]["name"] = "a=b"
+            g["nodes"][1]["inputs"] = ["a"]
+            g["nodes"][3]["inputs"] = ["relu1", "a=b"]
+
+        model = self.model(change)
+        self.refused(self.run_tiny("--algorithm", "a=b=c=d", model=model), harness.BAD_INPUT,
+                     'node a=b: no candidate "c=d"')
+        self.refused(self.run_tiny("--algorithm", "a=c=d", model=model), harness.BAD_INPUT,
+                     'node a: no candidate "c=d"')
+
+
 class OtherCommands(CommandTest):
     def test_inspect(self):
         out, _ = self.accepted(self.execute("inspect", ROOT / "models/googlenet.json"))
         self.assertIn("googlenet", out)
+
+    def test_plan_table(self):
+        out, _ = self.accepted(self.execute("plan", self.model(), "--device", "cpu", "--policy", "sequential"))
+        rows = [line.split() for line in out.splitlines()[1:]]
+        self.assertEqual({row[5] for row in rows}, {"conv1", "conv2"})
 
     def test_plan_is_reproducible(self):
         self.accepted(self.run_tiny("--policy", "streams"))

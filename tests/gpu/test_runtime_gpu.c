@@ -12,7 +12,7 @@ static void assert_cuda(cudaError_t result) {
 static void test_device_arrays(void **state) {
   (void)state;
   const size_t in_size = 2 * 32 * 14 * 14, out_size = 20;
-  cs_session *session = new_session("streams");
+  cs_session *session = new_session("streams"), *fork = NULL;
   float *in = malloc(in_size * sizeof *in), wanted[20], found[20];
   for (size_t i = 0; i < in_size; i++) in[i] = (float)(i * 7 % 23) / 11 - 1;
   const float *inputs = in;
@@ -37,6 +37,18 @@ static void test_device_arrays(void **state) {
     assert_cuda(cudaStreamSynchronize(streams[s]));
     assert_memory_equal(found, wanted, sizeof found);
   }
+  assert_ok(cs_session_fork(session, "streams", &fork));
+  outputs = found;
+  assert_ok(cs_session_run(fork, NULL, NULL, 0, &outputs, &sizes[1], 1));
+  assert_memory_equal(found, wanted, sizeof found);
+
+  /* Other inputs than the host's last ones: verification takes the device's. */
+  assert_cuda(cudaMemset(device_in, 0, in_size * sizeof *in));
+  const void *from = device_in;
+  assert_ok(cs_session_run_device(session, &from, 1, &device_out, 1, NULL));
+  assert_cuda(cudaDeviceSynchronize());
+  assert_verified(session, CS_VERIFY_FULL);
+  cs_session_destroy(fork);
   assert_cuda(cudaStreamDestroy(own));
   assert_cuda(cudaFree(device_in));
   assert_cuda(cudaFree(device_out));
@@ -54,7 +66,7 @@ static void test_more_than_there_is(void **state) {
                 "out of device memory");
   assert_null(session);
   session = new_session("sequential");
-  assert_true(verified(session, CS_VERIFY_SAMPLE));
+  assert_verified(session, CS_VERIFY_SAMPLE);
   cs_session_destroy(session);
 }
 

@@ -119,11 +119,35 @@ static void test_folders_and_neighbours(void **state) {
   free(path);
 }
 
+static void assert_refused(const char *path) {
+  cs_status st = cs_file_check_replace(path);
+  assert_int_equal(cs_status_code(st), CS_CODE_IO);
+  assert_non_null(strstr(cs_status_message(st), path));
+  cs_status_free(st);
+}
+
+/* A check leaves no trace: no new file, the old one as it was, a pipe's reader undisturbed. */
+static void test_check_before_replacing(void **state) {
+  (void)state;
+  char *text = NULL;
+  size_t length;
+  assert_null(cs_file_check_replace(in_folder("new")));
+  assert_int_equal(access(in_folder("new"), F_OK), -1);
+  assert_null(cs_file_replace(in_folder("old"), "kept", 4));
+  assert_null(cs_file_check_replace(in_folder("old")));
+  assert_null(cs_file_read(in_folder("old"), 100, &text, &length));
+  assert_string_equal(text, "kept");
+  free(text);
+  assert_int_equal(mkfifo(in_folder("pipe"), 0600), 0);
+  assert_null(cs_file_check_replace(in_folder("pipe"))); /* would wait for a reader if opened */
+  assert_refused(in_folder("nowhere/file"));
+  assert_refused(folder);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_replace_and_read),
-      cmocka_unit_test(test_device_is_not_replaced),
-      cmocka_unit_test(test_concurrent_appends),
+      cmocka_unit_test(test_replace_and_read),       cmocka_unit_test(test_device_is_not_replaced),
+      cmocka_unit_test(test_check_before_replacing), cmocka_unit_test(test_concurrent_appends),
       cmocka_unit_test(test_folders_and_neighbours),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -94,13 +94,13 @@ static void loop_name(cs_op op, char *out, size_t size) {
 /* The first way an own loop takes: as it is where everything is f32 (a Copy always), else staged.
  */
 static bool loop_variant(const cs_op_desc *desc, cpu_variant *out) {
-  if (!cpu_loop_exists(desc)) return false;
   for (int i = 0; cpu_variant_get(desc, i, out); i++) {
+    if (!cpu_loop_exists(&out->core)) continue; /* the unfused ways have no residual */
     if (desc->op == CS_OP_COPY && i == 0) {
       out->core = *desc;
       return true;
     }
-    if (out->applies && !out->unfused && out->images == 1) return true;
+    if (out->applies && out->images == 1) return true;
   }
   return false;
 }

@@ -61,8 +61,8 @@ cs_status dnn_run(const dnn_binding *binding) CS_MUST_USE;
  */
 
 bool cpu_loop_exists(const cs_op_desc *desc);
-/* `weights`: scale then shift for BatchNormalization, else NULL. Bias and residual are not taken;
- * the fused activation is. */
+/* `weights`: scale then shift for BatchNormalization, weights then bias for ConvTranspose, else
+ * NULL. A residual is not taken; the fused activation is. */
 void cpu_loop_run(const cs_op_desc *desc, const void *const *inputs, const float *weights,
                   void *output);
 /* Logical copy; any storage types. Lanes that pad a blocked layout become zeros. */
@@ -73,8 +73,9 @@ void cpu_epilogue(const cs_tensor_desc *y_desc, void *y, const cs_tensor_desc *r
                   const void *residual, cs_activation activation);
 float cpu_activate(cs_activation activation, float x);
 void cpu_clear_padding_lanes(const cs_tensor_desc *desc, void *memory);
-/* Pooling, LRN, Softmax, Pad, GlobalAveragePool: the halves of cpu_loop_run. */
-void cpu_loop_window(const cs_op_desc *desc, const float *input, float *output);
+/* Pooling, LRN, Softmax, Pad, GlobalAveragePool, ConvTranspose: a half of cpu_loop_run. */
+void cpu_loop_window(const cs_op_desc *desc, const float *input, const float *weights,
+                     float *output);
 
 /* ---- Backend, prepared candidates, schedules ---- */
 

@@ -146,6 +146,11 @@ static cs_activation own_activation(const cs_op_desc *desc) {
   }
 }
 
+/* oneDNN refuses these. */
+static bool padded_past_stride(const cs_conv_attrs *conv) {
+  return conv->output_padding[0] >= conv->strides[0] || conv->output_padding[1] >= conv->strides[1];
+}
+
 bool cpu_loop_exists(const cs_op_desc *desc) {
   if (desc->output.shape.rank > 4 || desc->has_residual) return false;
   switch (desc->op) {
@@ -166,6 +171,8 @@ bool cpu_loop_exists(const cs_op_desc *desc) {
     case CS_OP_LRN:
     case CS_OP_PAD:
       return desc->output.shape.rank == 4;
+    case CS_OP_CONV_TRANSPOSE:
+      return padded_past_stride(&desc->attrs.conv);
     default:
       return false;
   }
@@ -198,7 +205,7 @@ void cpu_loop_run(const cs_op_desc *desc, const void *const *inputs, const float
       cpu_walk(tensors, 2, element_segment, &args);
       break;
     default:
-      cpu_loop_window(desc, inputs[0], output);
+      cpu_loop_window(desc, inputs[0], weights, output);
       if (desc->activation.kind != CS_ACT_NONE)
         cpu_epilogue(&desc->output, output, NULL, NULL, desc->activation);
       break;

@@ -1,4 +1,5 @@
 /* Own loops for what oneDNN lacks: windows that reach past the padding, LRN of an even size, Pad,
+ * ConvTranspose whose output padding reaches past the stride,
  * and these and Softmax over strides that oneDNN does not take. */
 #include <math.h>
 
@@ -10,6 +11,7 @@ typedef struct window_args {
   const cs_op_desc *desc;
   cs_tensor_desc in, out; /* rank 4 */
   const float *x;
+  const float *weights; /* PyTorch-shaped, then the bias; NULL where there is none */
   float *y;
 } window_args;
 
@@ -62,6 +64,28 @@ static float pad_element(const window_args *a, int64_t n, int64_t c, int64_t h, 
   return a->x[cs_tensor_offset4(&a->in, at[0], at[1], at[2], at[3])];
 }
 
+/* Gathers what is scattered to one output element: y = x · stride − pad + tap · dilation. */
+static float transpose_element(const window_args *a, int64_t n, int64_t k, int64_t h, int64_t w) {
+  const cs_conv_attrs *t = &a->desc->attrs.conv;
+  const int64_t *in = a->in.shape.dims;
+  int64_t per_group = in[1] / t->group, out_per_group = a->out.shape.dims[1] / t->group;
+  int64_t first = k / out_per_group * per_group;
+  float sum = a->desc->has_bias ? a->weights[cs_op_weight_elements(a->desc) + k] : 0;
+  for (int64_t r = 0; r < t->kernel[0]; r++)
+    for (int64_t s = 0; s < t->kernel[1]; s++) {
+      int64_t y = h + t->pads[0] - r * t->dilations[0], x = w + t->pads[1] - s * t->dilations[1];
+      if (y < 0 || x < 0 || y % t->strides[0] != 0 || x % t->strides[1] != 0) continue;
+      y /= t->strides[0], x /= t->strides[1];
+      if (y >= in[2] || x >= in[3]) continue;
+      for (int64_t c = first; c < first + per_group; c++) {
+        int64_t filter = c * out_per_group + k % out_per_group;
+        sum += a->x[cs_tensor_offset4(&a->in, n, c, y, x)] *
+               a->weights[(filter * t->kernel[0] + r) * t->kernel[1] + s];
+      }
+    }
+  return sum;
+}
+
 static float window_element(const window_args *a, int64_t n, int64_t c, int64_t h, int64_t w) {
   switch (a->desc->op) {
     case CS_OP_GLOBAL_AVERAGE_POOL:
@@ -70,6 +94,8 @@ static float window_element(const window_args *a, int64_t n, int64_t c, int64_t 
       return lrn_element(a, n, c, h, w);
     case CS_OP_PAD:
       return pad_element(a, n, c, h, w);
+    case CS_OP_CONV_TRANSPOSE:
+      return transpose_element(a, n, c, h, w);
     default:
       return pool_element(a, n, c, h, w);
   }
@@ -103,9 +129,10 @@ static void softmax(const window_args *a) {
   }
 }
 
-void cpu_loop_window(const cs_op_desc *desc, const float *input, float *output) {
-  window_args a = {desc, cpu_as_rank4(&desc->inputs[0]), cpu_as_rank4(&desc->output), input,
-                   output};
+void cpu_loop_window(const cs_op_desc *desc, const float *input, const float *weights,
+                     float *output) {
+  window_args a = {
+      desc, cpu_as_rank4(&desc->inputs[0]), cpu_as_rank4(&desc->output), input, weights, output};
   if (desc->op == CS_OP_SOFTMAX) {
     softmax(&a);
     return;

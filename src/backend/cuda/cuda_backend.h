@@ -5,11 +5,13 @@
 #include "backend/backend.h"
 #include "backend/cuda/cudnn_pool.h"
 #include "backend/cuda/driver.h"
+#include "backend/cuda/nvml.h"
+#include "backend/cuda/start.h"
 
 #define CS_CUDA_MAX_STREAMS 32
 #define CS_CUDA_DEFAULT_STREAMS 8
 
-typedef struct cs_cuda_backend {
+struct cs_cuda_backend {
   cs_backend base;
   int device; /* CUDA's index */
   cs_device_info info;
@@ -17,13 +19,16 @@ typedef struct cs_cuda_backend {
   cs_cudnn_pool pool;
   cudaStream_t streams[CS_CUDA_MAX_STREAMS]; /* non-blocking, made when first needed */
   cudaEvent_t start, stop;                   /* of timings */
-} cs_cuda_backend;
+  cs_cuda_start *starting;                   /* makes context, handle, stream 0 and events */
+  bool counters_told;                        /* which counters the chip lacks */
+  cs_nvml *nvml;                             /* NULL until the state is first asked for */
+};
 
 static inline cs_cuda_backend *cs_cuda(const cs_backend *backend) {
   return (cs_cuda_backend *)(uintptr_t)backend;
 }
 
-/* Makes the backend's device the calling thread's current one. */
+/* Waits for the device's start and makes it the calling thread's current one. */
 cs_status cs_cuda_enter(const cs_cuda_backend *backend) CS_MUST_USE;
 /* Stream `index`, made when first asked for. */
 cs_status cs_cuda_stream(cs_cuda_backend *backend, int index, cudaStream_t *out) CS_MUST_USE;
@@ -47,6 +52,9 @@ cs_status cs_cuda_import(cs_backend *backend, const float *nchw, const cs_tensor
                          void *tensor, void *native_stream) CS_MUST_USE;
 cs_status cs_cuda_export(cs_backend *backend, const cs_tensor_desc *desc, const void *tensor,
                          float *nchw, void *native_stream) CS_MUST_USE;
+
+/* state.c */
+cs_status cs_cuda_state(cs_backend *backend, cs_device_state *out) CS_MUST_USE;
 
 /* double_reference.c */
 cs_status cs_cuda_reference(cs_backend *backend, const cs_op_desc *desc, const void *const *inputs,

@@ -3,12 +3,15 @@
 #include <string.h>
 
 #include "backend/cuda/cuda_backend.h"
+#include "backend/cuda/cupti_counters.h"
+#include "backend/cuda/cupti_trace.h"
 #include "backend/cuda/exec.h"
 #include "backend/cuda/schedule.h"
 #include "backend/cuda/versions.h"
 #include "profiler/profile.h"
 
 cs_status cs_cuda_enter(const cs_cuda_backend *backend) {
+  if (backend->starting) CS_RETURN_IF_ERROR(cs_cuda_start_wait(backend->starting));
   return cs_cuda_status(cudaSetDevice(backend->device), "selecting CUDA device %d",
                         backend->device);
 }
@@ -41,6 +44,12 @@ static cs_status fill_info(int device, cs_device_info *info) {
   info->cache_bytes = properties.l2CacheSize;
   info->compute_capability = properties.major * 10 + properties.minor;
   info->clock_mhz = clock_khz / 1000;
+  info->unit = (cs_unit_limits){.registers = properties.regsPerMultiprocessor,
+                                .threads = properties.maxThreadsPerMultiProcessor,
+                                .blocks = properties.maxBlocksPerMultiProcessor,
+                                .shared_bytes = (int)properties.sharedMemPerMultiprocessor,
+                                .reserved_shared_bytes = (int)properties.reservedSharedMemPerBlock,
+                                .warp_size = properties.warpSize};
   info->default_streams = CS_CUDA_DEFAULT_STREAMS;
   info->max_streams = CS_CUDA_MAX_STREAMS;
   /* A stored plan loads in 0.1 ms, a further cuDNN handle takes far longer. */
@@ -64,12 +73,14 @@ static void close_backend(cs_backend *backend) {
   if (!backend) return;
   cs_cuda_backend *cuda = cs_cuda(backend);
   cs_status_free(cs_cuda_enter(cuda));
+  cs_cuda_start_destroy(cuda->starting);
   cs_cudnn_pool_destroy(&cuda->pool);
   for (int i = 0; i < CS_CUDA_MAX_STREAMS; i++) {
     if (cuda->streams[i]) (void)cudaStreamDestroy(cuda->streams[i]);
   }
   if (cuda->start) (void)cudaEventDestroy(cuda->start);
   if (cuda->stop) (void)cudaEventDestroy(cuda->stop);
+  cs_nvml_close(cuda->nvml);
   free(cuda);
 }
 
@@ -99,6 +110,10 @@ static const cs_backend_vtable cuda_vtable = {
     .schedule_latency = cs_schedule_latency,
     .schedule_b2b = cs_schedule_b2b,
     .schedule_kernels = cs_schedule_kernels,
+    .schedule_counters = cs_schedule_counters,
+    .schedule_counters_whole = cs_schedule_counters_whole,
+    .schedule_trace = cs_schedule_trace,
+    .state = cs_cuda_state,
     .schedule_run_on = cs_schedule_run_on,
     .import_tensor = cs_cuda_import,
     .export_tensor = cs_cuda_export,
@@ -108,22 +123,16 @@ static const cs_backend_vtable cuda_vtable = {
 static cs_status open_device(cs_cuda_backend *cuda, int index) {
   int count = 0;
   CS_RETURN_IF_ERROR(cs_annotate(cs_cuda_device_count(&count), "cuda:%d: ", index));
-  cs_log(&cuda->base.logger, CS_LOG_DEBUG, "driver started, %d CUDA devices", count);
   if (index < 0 || index >= count) {
     return cs_error(CS_CODE_DEVICE, "cuda:%d is not there: this machine has %d CUDA device%s",
                     index, count, count == 1 ? "" : "s");
   }
+  cs_log(&cuda->base.logger, CS_LOG_DEBUG, "driver started, %d CUDA devices", count);
   CS_RETURN_IF_ERROR(cs_cudnn_check_version());
-  CS_RETURN_IF_ERROR(cs_cuda_status(cudaSetDevice(index), "selecting CUDA device %d", index));
   cuda->device = index;
-  cs_log(&cuda->base.logger, CS_LOG_DEBUG, "context made");
   CS_RETURN_IF_ERROR(fill_info(index, &cuda->info));
-  cs_log(&cuda->base.logger, CS_LOG_DEBUG, "properties read");
   CS_RETURN_IF_ERROR(cs_cuda_driver_load(&cuda->driver));
-  CS_RETURN_IF_ERROR(cs_cuda_status(cudaEventCreate(&cuda->start), "creating an event"));
-  CS_RETURN_IF_ERROR(cs_cuda_status(cudaEventCreate(&cuda->stop), "creating an event"));
-  cudaStream_t first;
-  return cs_cuda_stream(cuda, 0, &first);
+  return cs_cuda_start_begin(cuda, &cuda->starting);
 }
 
 cs_status cs_cuda_backend_open(int index, const cs_logger *logger, cs_backend **out) {

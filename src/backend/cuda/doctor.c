@@ -1,9 +1,10 @@
-#include <cupti.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "backend/backend.h"
+#include "backend/cuda/cupti_counters.h"
+#include "backend/cuda/cupti_library.h"
+#include "backend/cuda/nvml.h"
 #include "backend/cuda/versions.h"
 
 static int set_text(json_t *object, const char *key, const char *text) {
@@ -22,25 +23,34 @@ static json_t *describe_device(int index, cs_status *st) {
                    "compute_capability", capability);
 }
 
+/* "available", or why counters are not and what to do. */
+static int set_counters(json_t *device, int index) {
+  cs_status st = cs_cuda_counters_permitted(index);
+  int failed = set_text(device, "counters", st ? cs_status_message(st) : "available");
+  cs_status_free(st);
+  return failed;
+}
+
 static cs_status list_devices(json_t *devices, int count) {
   for (int i = 0; i < count; i++) {
     cs_status st = CS_OK;
     json_t *device = describe_device(i, &st);
     if (st != CS_OK) return st;
-    if (!device || json_array_append_new(devices, device) != 0) {
+    if (!device || set_counters(device, i) != 0 || json_array_append(devices, device) != 0) {
+      json_decref(device);
       return cs_no_memory("doctor's report", 0);
     }
+    json_decref(device);
   }
   return CS_OK;
 }
 
-/* The CUPTI library answers this without a driver; nothing else of CUPTI is called here. */
-static void cupti_version(char out[CS_VERSION_TEXT]) {
-  uint32_t version = 0;
-  out[0] = '\0';
-  if (cuptiGetVersion(&version) == CUPTI_SUCCESS) {
-    snprintf(out, CS_VERSION_TEXT, "%" PRIu32, version);
-  }
+static void nvml_version(char *out, size_t size) {
+  cs_nvml *nvml = NULL;
+  cs_status_free(cs_nvml_open(NULL, &nvml));
+  snprintf(out, size, "%s", "");
+  if (nvml) cs_nvml_version(nvml, out, size);
+  cs_nvml_close(nvml);
 }
 
 static int set_versions(json_t *object) {
@@ -56,10 +66,12 @@ static int set_versions(json_t *object) {
   failed |= set_text(object, "cudnn", text);
   cs_cudnn_built_version(text);
   failed |= set_text(object, "cudnn_built", text);
-  cupti_version(text);
+  cs_cupti_version(text, sizeof(text));
   failed |= set_text(object, "cupti", text);
+  nvml_version(text, sizeof(text));
+  failed |= set_text(object, "nvml", text);
   const char *connections = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
-  failed |= set_text(object, "cuda_device_max_connections", connections ? connections : "");
+  failed |= set_text(object, "cuda_device_max_connections", connections ? connections : "8");
   return failed;
 }
 

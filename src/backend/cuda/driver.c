@@ -26,5 +26,6 @@ cs_status cs_cuda_driver_load(cs_cuda_driver *out) {
   CS_RETURN_IF_ERROR(load("cuKernelGetFunction", 12000, &out->kernel_get_function));
   CS_RETURN_IF_ERROR(load("cuFuncGetAttribute", 11000, &out->func_get_attribute));
   CS_RETURN_IF_ERROR(load("cuFuncGetName", 12030, &out->func_get_name));
+  CS_RETURN_IF_ERROR(load("cuCtxGetCurrent", 4000, &out->ctx_get_current));
   return load("cuOccupancyMaxActiveBlocksPerMultiprocessor", 11000, &out->occupancy);
 }

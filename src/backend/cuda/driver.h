@@ -14,6 +14,7 @@ typedef struct cs_cuda_driver {
   CUresult(CUDAAPI *kernel_get_function)(CUfunction *, CUkernel);
   CUresult(CUDAAPI *func_get_attribute)(int *, CUfunction_attribute, CUfunction);
   CUresult(CUDAAPI *func_get_name)(const char **, CUfunction);
+  CUresult(CUDAAPI *ctx_get_current)(CUcontext *);
   CUresult(CUDAAPI *occupancy)(int *, CUfunction, int, size_t);
 } cs_cuda_driver;
 

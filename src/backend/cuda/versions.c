@@ -63,8 +63,6 @@ cs_status cs_cudnn_check_version(void) {
 
 cs_status cs_cuda_device_count(int *count) {
   *count = 0;
-  /* Read when CUDA starts: with fewer queues than streams, independent kernels wait for others. */
-  (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   cudaError_t result = cudaGetDeviceCount(count);
   if (result == cudaSuccess && *count > 0) return CS_OK;
   (void)cudaGetLastError();

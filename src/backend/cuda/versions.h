@@ -1,4 +1,4 @@
-/* Versions of driver, runtime, cuDNN and CUPTI, as text. None of these needs a device. */
+/* Versions of driver, runtime and cuDNN, as text. None of these needs a device. */
 #ifndef CONVSCHED_BACKEND_CUDA_VERSIONS_H_
 #define CONVSCHED_BACKEND_CUDA_VERSIONS_H_
 

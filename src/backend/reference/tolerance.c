@@ -67,7 +67,7 @@ static bool multiplies_weights(cs_op op) {
 /* The transforms of larger filters have larger constants. */
 static double winograd_factor(const cs_op_desc *desc) {
   const int64_t *kernel = desc->attrs.conv.kernel;
-  return kernel[0] <= 3 && kernel[1] <= 3 ? 12 : 128;
+  return kernel[0] <= 3 && kernel[1] <= 3 ? 12 : 512;
 }
 
 /* Sums of n terms in f32. Tensor cores align and truncate what they add, which drifts with n. */
