@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/names_near.h"
+#include "base/names.h"
 #include "report/report.h"
 
 void cs_report_nodes_free(cs_report_nodes *nodes) {
@@ -17,6 +17,11 @@ void cs_report_nodes_free(cs_report_nodes *nodes) {
 void cs_report_measure_command(const cs_report_input *input, const char *more, cs_strbuf *out) {
   cs_strbuf_printf(out, "`convsched profile %s --batch %lld --dtype %s%s`", input->graph->source,
                    (long long)input->graph->batch, cs_precision_name(input->precision), more);
+}
+
+const char *cs_report_device_name(const cs_report_input *input) {
+  const cs_device_info *device = cs_profile_device(input->profile);
+  return device ? device->name : cs_profile_identity(input->profile);
 }
 
 /* ---- Operations ---- */
@@ -94,21 +99,13 @@ static cs_status no_such_node(const cs_report_input *input, const cs_report_node
                     "fused into another node",
                     name);
   }
-  const char **names = cs_calloc((size_t)nodes->n, sizeof *names);
-  if (!names) return cs_no_memory("names", (size_t)nodes->n * sizeof *names);
-  int n = 0;
+  cs_near near = {.wanted = name};
+  char text[1024];
   for (int i = 0; i < nodes->n; i++) {
-    if (nodes->items[i].n_ops > 0) names[n++] = nodes->items[i].name;
+    if (nodes->items[i].n_ops > 0) cs_near_offer(&near, nodes->items[i].name);
   }
-  cs_strbuf near = {0};
-  char *text = NULL;
-  cs_report_near_names(name, names, n, &near);
-  free(names);
-  CS_RETURN_IF_ERROR(cs_strbuf_take(&near, &text));
-  cs_status st = cs_error(CS_CODE_NOT_FOUND, "model %s has no node \"%s\"%s%s", input->graph->name,
-                          name, *text ? "; near it: " : "", text);
-  free(text);
-  return st;
+  return cs_error(CS_CODE_NOT_FOUND, "model %s has no node \"%s\"%s", input->graph->name, name,
+                  cs_near_text(&near, text, sizeof text));
 }
 
 static bool is_measured(const cs_report_node *node) {
@@ -123,11 +120,9 @@ static cs_status not_measured(const cs_report_input *input, const cs_report_node
   char *text = NULL;
   cs_report_measure_command(input, "", &command);
   CS_RETURN_IF_ERROR(cs_strbuf_take(&command, &text));
-  cs_status st =
-      cs_error(CS_CODE_NOT_FOUND,
-               "the profile of %s has no measurement of node \"%s\" (%s); %s measures it",
-               input->device ? input->device->name : cs_profile_identity(input->profile),
-               node->name, node->ops[0].signature, text);
+  cs_status st = cs_error(
+      CS_CODE_NOT_FOUND, "the profile of %s has no measurement of node \"%s\" (%s); %s measures it",
+      cs_report_device_name(input), node->name, node->ops[0].signature, text);
   free(text);
   return st;
 }

@@ -3,7 +3,8 @@
 #include "report/report.h"
 
 const char cs_paper_source[] =
-    "Pourghassemi et al., \"On the Limits of Parallelizing Convolutional Neural Networks on GPUs\", "
+    "Pourghassemi et al., \"On the Limits of Parallelizing Convolutional Neural Networks on "
+    "GPUs\", "
     "SPAA 2020 (Tesla K40, cuDNN 7.6)";
 
 /* Table 1. */

@@ -35,7 +35,7 @@ typedef struct cs_report_input {
   const cs_graph *graph; /* after passes */
   cs_precision precision;
   const cs_profile *profile;
-  const cs_device_info *device; /* NULL: the profile does not tell */
+  const cs_device_info *device; /* zeros where the profile does not tell */
   const char *const *patterns;  /* names of nodes, * and ? allowed; none: every convolution */
   int n_patterns;
   cs_report_candidates candidates;
@@ -49,6 +49,8 @@ typedef struct cs_report_input {
  * tells what is missing and what measures it). */
 cs_status cs_report_nodes_of(const cs_report_input *input, cs_report_nodes *out) CS_MUST_USE;
 void cs_report_nodes_free(cs_report_nodes *nodes);
+/* Its name, or its identity where the profile does not tell. */
+const char *cs_report_device_name(const cs_report_input *input);
 /* "`convsched profile MODEL --batch N --dtype T`", with `more` behind it. */
 void cs_report_measure_command(const cs_report_input *input, const char *more, cs_strbuf *out);
 
@@ -59,10 +61,9 @@ typedef struct cs_report_choice {
   const cs_record *record;
 } cs_report_choice;
 
-/* Admissible candidates of a node over all layouts, fastest first, as input->candidates says: all;
- * the fastest; or those that no other beats or equals in time, shares of registers, shared memory,
- * threads and block slots, SMs and workspace together (of those within three times the fastest that
- * have kernels recorded). free() releases. */
+/* Admissible candidates of a node over all layouts, fastest first, as input->candidates says: the
+ * fastest that a plan would choose of itself; the Pareto sets that operations are measured together
+ * with (cs_op_pareto); or all. free() releases. */
 cs_status cs_report_choices_of(const cs_report_input *input, const cs_report_node *node,
                                cs_report_choice **out, int *n) CS_MUST_USE;
 
@@ -73,8 +74,11 @@ cs_status cs_report_choices_of(const cs_report_input *input, const cs_report_nod
 void cs_report_kernel_name(const char *name, char out[64]);
 
 /* Which algorithm a candidate is a configuration of. */
-typedef enum cs_algorithm_kind { CS_ALGORITHM_LEGACY, CS_ALGORITHM_ENGINE, CS_ALGORITHM_OTHER }
-cs_algorithm_kind;
+typedef enum cs_algorithm_kind {
+  CS_ALGORITHM_LEGACY,
+  CS_ALGORITHM_ENGINE,
+  CS_ALGORITHM_OTHER
+} cs_algorithm_kind;
 /* "cudnn.legacy:FFT/fma" → "FFT", legacy; "cudnn.graph:eng10{2=5}" → "eng10", an engine;
  * "onednn:jit:avx2/t2" → "jit:avx2"; "cuda.conv.v1" → itself. */
 cs_algorithm_kind cs_report_algorithm(const cs_candidate *candidate, char out[64]);
@@ -100,6 +104,7 @@ cs_status cs_report_resources(const cs_report_input *input, const cs_report_node
                               cs_table *out) CS_MUST_USE;
 cs_status cs_report_workspace(const cs_report_input *input, const cs_report_nodes *nodes,
                               cs_table *out) CS_MUST_USE;
+/* NOT_FOUND: no operations of the graph were measured together. */
 cs_status cs_report_complementary(const cs_report_input *input, const cs_report_nodes *nodes,
                                   cs_table *out) CS_MUST_USE;
 

@@ -24,7 +24,7 @@ typedef struct cs_table_column {
 } cs_table_column;
 
 typedef struct cs_cell {
-  char *text; /* NULL: not known, or a number */
+  char *text;    /* NULL: not known, or a number */
   double number; /* NaN: not known, or text */
 } cs_cell;
 
@@ -62,7 +62,8 @@ cs_status cs_table_to_text(const cs_table *table, char **out) CS_MUST_USE;
 cs_status cs_table_to_markdown(const cs_table *table, char **out) CS_MUST_USE;
 /* RFC 4180: a header of keys, CRLF, quotes where needed; unknown cells are empty. No notes. */
 cs_status cs_table_to_csv(const cs_table *table, char **out) CS_MUST_USE;
-/* `convsched.report/1`: what `about` holds, columns, rows by key (unknown: null), summary, notes. */
+/* `convsched.report/1`: what `about` holds, columns, rows by key (unknown: null), summary, notes.
+ */
 cs_status cs_table_to_json(const cs_table *table, char **out) CS_MUST_USE;
 
 #endif

@@ -1,0 +1,59 @@
+#include "report/members.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_operation_of(const cs_report_node *node, const char *signature) {
+  for (int k = 0; k < node->n_ops; k++) {
+    if (strcmp(node->ops[k].signature, signature) == 0) return true;
+  }
+  return false;
+}
+
+/* The node of this operation nearest to `anchor` that is not among the first n places; -1: none. */
+static int nearest(const cs_report_nodes *nodes, const char *signature, int anchor,
+                   const int *places, int n) {
+  int best = -1;
+  for (int i = 0; i < nodes->n; i++) {
+    bool used = false;
+    for (int k = 0; k < n && !used; k++) used = places[k] == i;
+    if (used || !is_operation_of(&nodes->items[i], signature)) continue;
+    if (best < 0 || abs(i - anchor) < abs(best - anchor)) best = i;
+  }
+  return best;
+}
+
+/* Places the members around the first one's; the sum of distances, -1 where some have no node. */
+static long place_around(const cs_report_nodes *nodes, const cs_corun *corun, int anchor,
+                         int *places) {
+  long spread = 0;
+  places[0] = anchor;
+  for (int i = 1; i < corun->n; i++) {
+    places[i] = nearest(nodes, corun->members[i].signature, anchor, places, i);
+    if (places[i] < 0) return -1;
+    spread += abs(places[i] - anchor);
+  }
+  return spread;
+}
+
+cs_status cs_report_places(const cs_report_nodes *nodes, const cs_corun *corun, int **out) {
+  size_t n = (size_t)corun->n;
+  int *best = cs_calloc(n, sizeof *best), *places = cs_calloc(n, sizeof *places);
+  long least = -1;
+  cs_status st = best && places ? CS_OK : cs_no_memory("places", n * sizeof *best);
+  *out = NULL;
+  for (int i = 0; i < nodes->n && st == CS_OK; i++) {
+    if (!is_operation_of(&nodes->items[i], corun->members[0].signature)) continue;
+    long spread = place_around(nodes, corun, i, places);
+    if (spread < 0 || (least >= 0 && spread >= least)) continue;
+    memcpy(best, places, n * sizeof *best);
+    least = spread;
+  }
+  free(places);
+  if (least >= 0) {
+    *out = best;
+  } else {
+    free(best);
+  }
+  return st;
+}
