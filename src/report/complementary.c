@@ -30,8 +30,8 @@ static const cs_table_column columns[N_COLUMNS] = {
     [FASTEST] = {"fastest_alone_us", "fastest us", 2, CS_COLUMN_ALL, true},
     [BEST] = {"chosen_us", "chosen us", 2, CS_COLUMN_ALL, true},
     [GAIN] = {"gain", "gain", 3, CS_COLUMN_ALL, true},
-    [OVERLAP_FASTEST] = {"fastest_alone_overlap", "overlap", 2, CS_COLUMN_ALL, true},
-    [OVERLAP] = {"chosen_overlap", "chosen", 2, CS_COLUMN_ALL, true},
+    [OVERLAP_FASTEST] = {"fastest_alone_overlap", "overlap fastest", 2, CS_COLUMN_ALL, true},
+    [OVERLAP] = {"chosen_overlap", "overlap chosen", 2, CS_COLUMN_ALL, true},
     [LIMITER] = {"limiter", "limiter", CS_COLUMN_TEXT, CS_COLUMN_ALL, true},
     [NODE] = {"node", "node", CS_COLUMN_TEXT, CS_COLUMN_ALL, false},
     [FASTEST_CANDIDATE] = {"fastest_alone", "fastest alone", CS_COLUMN_TEXT, CS_COLUMN_ALL, false},
@@ -158,11 +158,11 @@ static cs_status none_measured(const cs_report_input *input, const totals *sum) 
 static cs_status finish(const cs_report_input *input, const totals *sum, cs_table *table) {
   if (sum->sets == 0) return none_measured(input, sum);
   cs_table_note(table,
-                "%d sets measured, %d win by 3%% or more with candidates chosen together; best "
-                "gain %.3f.",
+                "Sets measured: %d; won by 3%% or more by candidates chosen together: %d; best "
+                "gain: %.3f.",
                 sum->sets, sum->wins, sum->best_gain);
   if (sum->unconfirmed > 0) {
-    cs_table_note(table, "%d more sets were not measured with what is fastest alone by now.",
+    cs_table_note(table, "Sets not measured with what is fastest alone by now: %d.",
                   sum->unconfirmed);
   }
   cs_table_note(table,

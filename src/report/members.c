@@ -3,11 +3,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_operation_of(const cs_report_node *node, const char *signature) {
-  for (int k = 0; k < node->n_ops; k++) {
-    if (strcmp(node->ops[k].signature, signature) == 0) return true;
+/* Equal but for how tensors lie in memory (what follows a '/'): a plan may mix layouts in ways that
+ * the node's own operations, each of one layout throughout, do not. */
+static bool same_but_for_layouts(const char *a, const char *b) {
+  for (;; a++, b++) {
+    if (*a == '/') a += strcspn(a, " ");
+    if (*b == '/') b += strcspn(b, " ");
+    if (*a != *b) return false;
+    if (!*a) return true;
   }
-  return false;
+}
+
+static bool is_operation_of(const cs_report_node *node, const char *signature) {
+  return node->n_ops > 0 && same_but_for_layouts(node->ops[0].signature, signature);
 }
 
 /* The node of this operation nearest to `anchor` that is not among the first n places; -1: none. */

@@ -25,12 +25,24 @@ static size_t mangled_identifier(const char *name, const char **begin) {
   return length;
 }
 
-/* Of a readable C++ name: behind the return type and the scopes, before < and (. */
+static bool is_wrapper(const char *name, size_t length) {
+  static const char *const wrappers[] = {"Kernel", "Kernel2", "device_kernel"};
+  for (size_t i = 0; i < sizeof wrappers / sizeof wrappers[0]; i++) {
+    if (strlen(wrappers[i]) == length && strncmp(wrappers[i], name, length) == 0) return true;
+  }
+  return false;
+}
+
+/* Of a readable C++ name: behind the return type and the scopes, before < and (. CUTLASS's wrappers
+ * say nothing: their first template argument does. */
 static size_t plain_identifier(const char *name, const char **begin) {
-  size_t end = strcspn(name, "<(");
+  size_t end = strcspn(name, "<(,>");
   size_t start = end;
   while (start > 0 && name[start - 1] != ' ' && name[start - 1] != ':') start--;
   *begin = name + start;
+  if (name[end] == '<' && is_wrapper(*begin, end - start)) {
+    return plain_identifier(name + end + 1, begin);
+  }
   return end - start;
 }
 
