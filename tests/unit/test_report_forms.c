@@ -97,7 +97,7 @@ static void test_kernel_names(void **state) {
        "cutlass_80_simt_sgemm_128x64"},
       {"relu_kernel", "relu"},
       {"sm90_xmma_fprop_implicit_gemm_f16f16_f16f32_f32_nhwckrsc_nhwc_tilesize128x128x64",
-       "sm90_xmma_fprop_implicit_gemm_f16f…ze128x128x64"},
+       "sm90_xmma_fprop_implicit_gemm_f16f…ize128x128x64"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
     char name[64];
