@@ -183,7 +183,11 @@ cs_status cs_report_complementary(const cs_report_input *input, const cs_report_
   cs_table_init(out, columns, N_COLUMNS);
   CS_RETURN_IF_ERROR(cs_profile_coruns(input->profile, NULL, 0, &coruns, &n));
   bool *taken = cs_calloc((size_t)n + 1, sizeof *taken);
-  cs_status st = taken ? CS_OK : cs_no_memory("co-runs", (size_t)n);
+  if (!taken) {
+    free(coruns);
+    return cs_no_memory("co-runs", (size_t)n);
+  }
+  cs_status st = CS_OK;
   for (int i = 0; i < n && st == CS_OK; i++) {
     outcome o = {0};
     if (taken[i]) continue;

@@ -48,9 +48,13 @@ cs_status cs_report_places(const cs_report_nodes *nodes, const cs_corun *corun, 
   size_t n = (size_t)corun->n;
   int *best = cs_calloc(n, sizeof *best), *places = cs_calloc(n, sizeof *places);
   long least = -1;
-  cs_status st = best && places ? CS_OK : cs_no_memory("places", n * sizeof *best);
   *out = NULL;
-  for (int i = 0; i < nodes->n && st == CS_OK; i++) {
+  if (!best || !places) {
+    free(best);
+    free(places);
+    return cs_no_memory("places", n * sizeof *best);
+  }
+  for (int i = 0; i < nodes->n; i++) {
     if (!is_operation_of(&nodes->items[i], corun->members[0].signature)) continue;
     long spread = place_around(nodes, corun, i, places);
     if (spread < 0 || (least >= 0 && spread >= least)) continue;
@@ -63,5 +67,5 @@ cs_status cs_report_places(const cs_report_nodes *nodes, const cs_corun *corun, 
   } else {
     free(best);
   }
-  return st;
+  return CS_OK;
 }

@@ -67,14 +67,16 @@ static cs_status collect(const cs_report_input *input, cs_report_nodes *out) {
   const cs_graph *graph = input->graph;
   cs_layout *layouts = cs_calloc((size_t)graph->n_values, sizeof *layouts);
   out->items = cs_calloc((size_t)graph->n_nodes, sizeof *out->items);
-  cs_status st = layouts && out->items
-                     ? CS_OK
-                     : cs_no_memory("nodes", (size_t)graph->n_nodes * sizeof *out->items);
-  if (st == CS_OK) out->n = graph->n_nodes;
+  if (!layouts || !out->items) {
+    free(layouts);
+    return cs_no_memory("nodes", (size_t)graph->n_nodes * sizeof *out->items);
+  }
+  out->n = graph->n_nodes;
   for (int i = 0; i < out->n; i++) {
     out->items[i].node = &graph->nodes[i];
     out->items[i].name = graph->nodes[i].name;
   }
+  cs_status st = CS_OK;
   for (int l = 0; l < CS_LAYOUT_COUNT && st == CS_OK; l++) {
     st = add_layout(input, (cs_layout)l, layouts, out->items);
   }
