@@ -41,7 +41,7 @@ static bool starts_with(const char *text, const char *end, const char *with) {
 #define RECORD_START ",\"candidate\":{\"id\":\""
 #define KERNELS_START ",\"kernels\":{\"candidate\":\""
 #define CORUN_START ",\"corun\":{\"members\":["
-#define CORUN_VALUES "],\"serial_us\":"
+#define CORUN_VALUES "\"}],\"" /* ends the members */
 #define COMPLETION_START ",\"complete\":{"
 #define DEVICE_START ",\"device_info\":{"
 
