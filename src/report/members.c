@@ -18,36 +18,33 @@ static bool is_operation_of(const cs_report_node *node, const char *signature) {
   return node->n_ops > 0 && same_but_for_layouts(node->ops[0].signature, signature);
 }
 
-/* The node of this operation nearest to `anchor` that is not among the first n places; -1: none. */
-static int nearest(const cs_report_nodes *nodes, const char *signature, int anchor,
-                   const int *places, int n) {
-  int best = -1;
-  for (int i = 0; i < nodes->n; i++) {
+/* The first node of this operation from `first` on that is not among the n places; -1: none. */
+static int next_place(const cs_report_nodes *nodes, const char *signature, int first,
+                      const int *places, int n) {
+  for (int i = first; i < nodes->n; i++) {
     bool used = false;
     for (int k = 0; k < n && !used; k++) used = places[k] == i;
-    if (used || !is_operation_of(&nodes->items[i], signature)) continue;
-    if (best < 0 || abs(i - anchor) < abs(best - anchor)) best = i;
+    if (!used && is_operation_of(&nodes->items[i], signature)) return i;
   }
-  return best;
+  return -1;
 }
 
-/* Places the members around the first one's; the sum of distances, -1 where some have no node. */
-static long place_around(const cs_report_nodes *nodes, const cs_corun *corun, int anchor,
-                         int *places) {
-  long spread = 0;
-  places[0] = anchor;
-  for (int i = 1; i < corun->n; i++) {
-    places[i] = nearest(nodes, corun->members[i].signature, anchor, places, i);
+/* Places each member as early as can be from `first` on; how far the last is from there, -1 where
+ * some have no node. */
+static int place_from(const cs_report_nodes *nodes, const cs_corun *corun, int first, int *places) {
+  int last = first;
+  for (int i = 0; i < corun->n; i++) {
+    places[i] = next_place(nodes, corun->members[i].signature, first, places, i);
     if (places[i] < 0) return -1;
-    spread += abs(places[i] - anchor);
+    if (places[i] > last) last = places[i];
   }
-  return spread;
+  return last - first;
 }
 
 cs_status cs_report_places(const cs_report_nodes *nodes, const cs_corun *corun, int **out) {
   size_t n = (size_t)corun->n;
   int *best = cs_calloc(n, sizeof *best), *places = cs_calloc(n, sizeof *places);
-  long least = -1;
+  int least = -1;
   *out = NULL;
   if (!best || !places) {
     free(best);
@@ -55,8 +52,7 @@ cs_status cs_report_places(const cs_report_nodes *nodes, const cs_corun *corun, 
     return cs_no_memory("places", n * sizeof *best);
   }
   for (int i = 0; i < nodes->n; i++) {
-    if (!is_operation_of(&nodes->items[i], corun->members[0].signature)) continue;
-    long spread = place_around(nodes, corun, i, places);
+    int spread = place_from(nodes, corun, i, places);
     if (spread < 0 || (least >= 0 && spread >= least)) continue;
     memcpy(best, places, n * sizeof *best);
     least = spread;
