@@ -274,6 +274,15 @@ typedef struct cs_profile_options {
 } cs_profile_options;
 CS_API void cs_profile_options_init(cs_profile_options *options);
 
+/* Writes what is measured on this device (`cache_dir` NULL: the default) as `convsched.profile/1`,
+ * sorted, compressed if the name ends in .gz. Errors: IO, NOT_FOUND (nothing is measured yet). */
+CS_API cs_status cs_device_export_profile(cs_device *device, const char *cache_dir,
+                                          const char *path) CS_MUST_USE;
+/* Takes over such a file's lines; *taken: how many. Errors: IO, BAD_INPUT (damaged, or measured on
+ * another device or with other versions: both are named). */
+CS_API cs_status cs_device_import_profile(cs_device *device, const char *cache_dir,
+                                          const char *path, int *taken) CS_MUST_USE;
+
 /* Measures into the cache what it lacks of a network, for the session options' policy ("all" or
  * NULL: for every one), and reports (released with cs_string_free):
  * {"schema":"convsched.profile-report/1", "model", "batch", "dtype", "device":{"name","backend",

@@ -26,6 +26,7 @@ typedef struct cli_options {
   const char *policy; /* "all" or a name; NULL: not given */
   const char *device;
   const char *weights, *input, *output, *json, *plan, *cache_dir;
+  const char *export_path, *import_path;
   cli_list pins, bans, dumps, nodes;
   uint64_t seed;
   int64_t workspace_limit, memory_limit;

@@ -163,6 +163,14 @@ static error_t parse_file(int key, char *text, cli_options *out) {
     case KEY_CACHE:
       out->cache_dir = text;
       return 0;
+    case KEY_EXPORT:
+      out->export_path = text;
+      return 0;
+    case KEY_IMPORT:
+      out->import_path = text;
+      return 0;
+    case KEY_RESUME: /* what was measured is never measured again, so there is nothing to do */
+      return 0;
     default:
       return parse_flag(key, out);
   }
@@ -225,7 +233,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state) {
       add_item(state, &out->models, text);
       return 0;
     case ARGP_KEY_END:
-      if (out->models.n < parse->command->min_models) argp_error(state, "no model given");
+      if (out->models.n < parse->command->min_models && !out->export_path && !out->import_path) {
+        argp_error(state, "no model given");
+      }
       return 0;
     case KEY_TABLE:
     case KEY_FORMAT:

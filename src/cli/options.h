@@ -41,6 +41,9 @@ enum {
   KEY_CANDIDATES,
   KEY_PROFILE,
   KEY_PAPER,
+  KEY_EXPORT,
+  KEY_IMPORT,
+  KEY_RESUME,
 };
 
 typedef struct cli_option_entry {

@@ -154,16 +154,29 @@ static cs_status profile_graph(const cli_options *options, cs_device *device, co
   return st;
 }
 
+static cs_status import_first(const cli_options *options, cs_device *device) {
+  int taken = 0;
+  if (!options->import_path) return CS_OK;
+  CS_RETURN_IF_ERROR(
+      cs_device_import_profile(device, options->cache_dir, options->import_path, &taken));
+  if (!options->quiet) fprintf(stderr, "convsched: %d lines of %s\n", taken, options->import_path);
+  return CS_OK;
+}
+
 static cs_status profile_command(const cli_options *options) {
   cs_status st = CS_OK;
   cs_device *device = NULL;
   json_t *reports = json_array();
   int n_cases = options->models.n * options->n_batches * options->n_precisions;
   CS_TRY(st, cs_device_open(options->device, cli_logger(options), &device), done);
+  CS_TRY(st, import_first(options, device), done);
   for (int m = 0; m < options->models.n; m++) {
     CS_TRY(st, profile_graph(options, device, options->models.items[m], reports), done);
   }
-  st = cli_write_records(options, n_cases, reports);
+  CS_TRY(st, n_cases > 0 ? cli_write_records(options, n_cases, reports) : CS_OK, done);
+  if (options->export_path) {
+    st = cs_device_export_profile(device, options->cache_dir, options->export_path);
+  }
 done:
   cs_device_close(device);
   json_decref(reports);
@@ -172,7 +185,7 @@ done:
 
 const cli_command cli_profile = {
     .name = "profile",
-    .arguments = "MODEL.json…",
+    .arguments = "[MODEL.json…]",
     .summary = "Measure every operation's candidates into the cache",
     .help =
         "Measures every candidate of every operation of a network, in each layout the device "

@@ -6,6 +6,11 @@
 #include "profiler/database.h"
 #include "profiler/record_json.h"
 
+static cs_status nothing_measured(const cs_profile *profile) {
+  return cs_error(CS_CODE_NOT_FOUND, "%s: nothing is measured yet on %s", profile->path,
+                  profile->identity);
+}
+
 cs_status cs_profile_export(const cs_profile *profile, const char *path) {
   cs_status st = CS_OK;
   char *text = NULL;
@@ -16,12 +21,10 @@ cs_status cs_profile_export(const cs_profile *profile, const char *path) {
     return cs_error(CS_CODE_IO,
                     "the measurements of this run are in memory only: nothing to export");
   }
+  if (profile->n_entries == 0) return nothing_measured(profile);
   CS_TRY(st, cs_file_read(profile->path, CS_PROFILE_FILE_LIMIT, &text, &length), done);
   CS_TRY(st, cs_lines_latest(profile->identity, text, length, &lines, &n), done);
-  if (n == 0) {
-    CS_FAIL(st, done, CS_CODE_NOT_FOUND, "%s: nothing is measured yet on %s", profile->path,
-            profile->identity);
-  }
+  if (n == 0) CS_TRY(st, nothing_measured(profile), done);
   st = cs_write_maybe_gzip(path, lines.data, lines.length);
 done:
   free(text);

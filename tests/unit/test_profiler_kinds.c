@@ -28,8 +28,9 @@ typedef struct fixture {
 
 static int set_up(void **state) {
   fixture *f = cs_calloc(1, sizeof *f);
-  strcpy(f->directory, "/tmp/cs-kinds-XXXXXX");
-  strcpy(f->other, "/tmp/cs-kinds-XXXXXX");
+  if (!f) return -1;
+  snprintf(f->directory, sizeof f->directory, "/tmp/cs-kinds-XXXXXX");
+  snprintf(f->other, sizeof f->other, "/tmp/cs-kinds-XXXXXX");
   if (!mkdtemp(f->directory) || !mkdtemp(f->other)) return -1;
   snprintf(f->file, sizeof f->file, "%s/export.jsonl.gz", f->other);
   *state = f;
