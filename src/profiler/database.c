@@ -50,8 +50,10 @@ void cs_profile_keep_in_memory(cs_profile *profile, cs_status why) {
 }
 
 static cs_status load_and_compact(cs_profile *profile) {
+  bool wanted = false;
   CS_RETURN_IF_ERROR(cs_profile_load(profile));
-  if (!cs_profile_wants_compaction(profile)) return CS_OK;
+  CS_RETURN_IF_ERROR(cs_profile_wants_compaction(profile, &wanted));
+  if (!wanted) return CS_OK;
   cs_status compacted = cs_database_compact(profile->path, profile->identity);
   if (compacted != CS_OK) {
     cs_profile_keep_in_memory(profile, compacted);
@@ -171,33 +173,49 @@ const cs_op_profile *cs_profile_find(const cs_profile *profile, const char *sign
   return &entry->op;
 }
 
-cs_status cs_profile_coruns(const cs_profile *profile, const char *const *signatures, int n,
-                            const cs_corun ***out, int *count) {
-  cs_status st = CS_OK;
-  char *wanted = NULL;
-  const cs_corun **found = NULL;
-  size_t capacity = 0, used = 0;
-  cs_profile *cache = (cs_profile *)(uintptr_t)profile;
-  *out = NULL;
-  *count = 0;
-  if (signatures) CS_RETURN_IF_ERROR(cs_corun_signature(signatures, n, &wanted));
+/* Appends an entry's co-runs to a growing array. */
+static cs_status collect_coruns(cs_profile *profile, cs_profile_entry *entry, const cs_corun ***out,
+                                size_t *capacity, int *count) {
+  CS_RETURN_IF_ERROR(cs_profile_materialise(profile, entry));
+  CS_RETURN_IF_ERROR(
+      cs_grow(out, capacity, (size_t)*count + entry->n_coruns + 1, sizeof(const cs_corun *)));
+  for (size_t i = 0; i < entry->n_coruns; i++) (*out)[(*count)++] = &entry->coruns[i];
+  return CS_OK;
+}
+
+static cs_status collect_all(cs_profile *profile, const cs_corun ***out, int *count) {
+  size_t capacity = 0;
   for (size_t e = 0; e < profile->n_entries; e++) {
     cs_profile_entry *entry = profile->entries[e];
-    const char *signature = entry->op.signature;
-    if (wanted ? strcmp(signature, wanted) != 0
-               : strncmp(signature, CS_CORUN_PREFIX, strlen(CS_CORUN_PREFIX)) != 0) {
-      continue;
-    }
-    CS_TRY(st, cs_profile_materialise(cache, entry), done);
-    CS_TRY(st, cs_grow(&found, &capacity, used + entry->n_coruns + 1, sizeof *found), done);
-    for (size_t i = 0; i < entry->n_coruns; i++) found[used++] = &entry->coruns[i];
+    if (strncmp(entry->op.signature, CS_CORUN_PREFIX, strlen(CS_CORUN_PREFIX)) != 0) continue;
+    CS_RETURN_IF_ERROR(collect_coruns(profile, entry, out, &capacity, count));
   }
-  *out = found;
-  *count = (int)used;
-  found = NULL;
-done:
+  return CS_OK;
+}
+
+static cs_status collect_some(cs_profile *profile, const char *const *signatures, int n,
+                              const cs_corun ***out, int *count) {
+  size_t capacity = 0;
+  char *wanted = NULL;
+  cs_profile_entry *entry = NULL;
+  CS_RETURN_IF_ERROR(cs_corun_signature(signatures, n, &wanted));
+  cs_status st = cs_profile_entry_of(profile, wanted, strlen(wanted), false, &entry);
+  if (st == CS_OK && entry) st = collect_coruns(profile, entry, out, &capacity, count);
   free(wanted);
-  free(found);
+  return st;
+}
+
+cs_status cs_profile_coruns(const cs_profile *profile, const char *const *signatures, int n,
+                            const cs_corun ***out, int *count) {
+  cs_profile *cache = (cs_profile *)(uintptr_t)profile; /* as in cs_profile_find */
+  *out = NULL;
+  *count = 0;
+  cs_status st =
+      signatures ? collect_some(cache, signatures, n, out, count) : collect_all(cache, out, count);
+  if (st == CS_OK) return CS_OK;
+  free(*out);
+  *out = NULL;
+  *count = 0;
   return st;
 }
 

@@ -106,7 +106,7 @@ cs_status cs_profile_load(cs_profile *profile) CS_MUST_USE;
 /* Indexes profile->text. */
 cs_status cs_profile_index(cs_profile *profile, size_t length) CS_MUST_USE;
 /* More than twice as many lines as the latest of each key need. */
-bool cs_profile_wants_compaction(const cs_profile *profile);
+cs_status cs_profile_wants_compaction(const cs_profile *profile, bool *out) CS_MUST_USE;
 
 /* ---- database_lines.c ---- */
 
