@@ -87,7 +87,7 @@ cs_status cs_profile_open(const char *directory, const char *device_identity,
     profile->path = NULL;
   }
   if (st != CS_OK) goto done;
-  cs_profile_report_skipped(profile, &profile->damaged, &profile->foreign);
+  cs_report_skipped(&profile->logger, profile->path, &profile->damaged, &profile->foreign);
   *out = profile;
   profile = NULL;
 done:
@@ -120,13 +120,14 @@ cs_status cs_profile_open_file(const char *path, const cs_logger *logger, cs_pro
   cs_profile *profile = cs_calloc(1, sizeof *profile);
   if (!profile) return cs_no_memory("a profile", sizeof *profile);
   if (logger) profile->logger = *logger;
+  profile->read_only = true;
   CS_TRY(st, cs_strdup_to(path, &profile->path), done);
   CS_TRY(st, cs_read_maybe_gzip(path, &profile->text, &length), done);
   CS_TRY(st, first_identity(path, profile->text, length, &profile->identity), done);
   CS_TRY(st, cs_line_prefix(profile->identity, &profile->prefix), done);
   profile->prefix_length = strlen(profile->prefix);
   CS_TRY(st, cs_profile_index(profile, length), done);
-  cs_profile_report_skipped(profile, &profile->damaged, &profile->foreign);
+  cs_report_skipped(&profile->logger, profile->path, &profile->damaged, &profile->foreign);
   *out = profile;
   profile = NULL;
 done:
