@@ -137,8 +137,10 @@ cs_line_kind cs_line_classify(const char *identity, const char *line, size_t len
 
 /* ---- database_file.c ---- */
 
-/* Takes the lock of a database file; close() gives it back. */
-cs_status cs_database_lock(const char *path, int *out) CS_MUST_USE;
+/* Takes the lock of a database file, LOCK_EX or (to read) LOCK_SH; close() gives it back. */
+cs_status cs_database_lock(const char *path, int operation, int *out) CS_MUST_USE;
+/* Reads a database file while nobody is in the middle of a line. */
+cs_status cs_database_read(const char *path, char **out, size_t *length) CS_MUST_USE;
 /* Appends `line` (with its newline; or several lines) in one write under the lock, on a fresh line
  * even where the last one was torn. A failed write leaves the file as it was. */
 cs_status cs_database_append(const char *path, const char *line, size_t length) CS_MUST_USE;

@@ -1,6 +1,7 @@
 /* Which of a database's lines are still needed, and the file rewritten with those. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -131,7 +132,7 @@ cs_status cs_database_compact(const char *path, const char *identity) {
   char *text = NULL;
   size_t length = 0;
   int lock = -1;
-  CS_TRY(st, cs_database_lock(path, &lock), done);
+  CS_TRY(st, cs_database_lock(path, LOCK_EX, &lock), done);
   CS_TRY(st, cs_file_read(path, CS_PROFILE_FILE_LIMIT, &text, &length), done);
   CS_TRY(st, read_lines(identity, text, length, &lines), done);
   for (size_t i = 0; i < lines.n; i++) {

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "profiler/database.h"
 
 /* Files below this many lines are not worth compacting. */
@@ -201,7 +200,7 @@ cs_status cs_profile_index(cs_profile *profile, size_t length) {
 
 cs_status cs_profile_load(cs_profile *profile) {
   size_t length = 0;
-  cs_status st = cs_file_read(profile->path, CS_PROFILE_FILE_LIMIT, &profile->text, &length);
+  cs_status st = cs_database_read(profile->path, &profile->text, &length);
   if (cs_status_code(st) == CS_CODE_IO && access(profile->path, F_OK) != 0 && errno == ENOENT) {
     cs_status_free(st);
     return CS_OK;

@@ -13,7 +13,9 @@ static cs_status latest_of_file(const cs_profile *profile, const char *path, cs_
                                 cs_latest_lines *report) {
   char *text = NULL;
   size_t length = 0;
-  CS_RETURN_IF_ERROR(cs_read_maybe_gzip(path, &text, &length));
+  bool own = path == profile->path && profile->writable;
+  CS_RETURN_IF_ERROR(own ? cs_database_read(path, &text, &length)
+                         : cs_read_maybe_gzip(path, &text, &length));
   cs_status st = cs_lines_latest(profile->identity, text, length, lines, report);
   free(text);
   return st;

@@ -185,69 +185,6 @@ static void test_flipped_bytes(void **state) {
   free(path);
 }
 
-/* ---- Several processes ---- */
-
-static pid_t start_writer(fixture *f, const char *op, int n) {
-  pid_t pid = fork();
-  if (pid != 0) return pid;
-  cs_profile *profile = NULL;
-  cs_status st = cs_profile_open(f->directory, DEVICE, NULL, &profile);
-  for (int i = 0; st == CS_OK && (n == 0 || i < n); i++) {
-    char id[32];
-    cs_candidate candidate = {.id = id, .family = op ? (char *)(uintptr_t)op : id};
-    cs_measurement measured = {.cold_us = i + 1, .samples = 1};
-    snprintf(id, sizeof id, "c%d", i);
-    st = cs_profile_add(profile, op, &candidate, &measured);
-  }
-  _exit(st == CS_OK && cs_profile_path(profile) ? 0 : 1);
-}
-
-static void test_two_writers(void **state) {
-  fixture *f = *state;
-  pid_t one = start_writer(f, "one", 300), two = start_writer(f, "two", 300);
-  int status = 0;
-  assert_int_equal(waitpid(one, &status, 0), one);
-  assert_int_equal(status, 0);
-  assert_int_equal(waitpid(two, &status, 0), two);
-  assert_int_equal(status, 0);
-  cs_profile *profile = open_profile(f, DEVICE);
-  assert_int_equal(cs_profile_find(profile, "one")->n_records, 300);
-  assert_int_equal(cs_profile_find(profile, "two")->n_records, 300);
-  assert_int_equal(f->warnings, 0);
-  cs_profile_close(profile);
-}
-
-/* A writer killed at a random moment loses at most the record in flight: the ones before it are
- * there without a hole. */
-static void test_killed_writers(void **state) {
-  fixture *f = *state;
-  cs_rng rng;
-  cs_rng_init(&rng, 7, 0);
-  for (int round = 0; round < 60; round++) {
-    char op[32];
-    snprintf(op, sizeof op, "round %d", round);
-    pid_t writer = start_writer(f, op, 0);
-    usleep(500 + cs_rng_u32(&rng) % 4000);
-    kill(writer, SIGKILL);
-    assert_int_equal(waitpid(writer, NULL, 0), writer);
-  }
-  cs_profile *profile = open_profile(f, DEVICE);
-  int total = 0;
-  for (int round = 0; round < 60; round++) {
-    char op[32], id[32];
-    snprintf(op, sizeof op, "round %d", round);
-    const cs_op_profile *known = cs_profile_find(profile, op);
-    int n = known ? known->n_records : 0;
-    total += n;
-    for (int i = 0; i < n; i++) {
-      snprintf(id, sizeof id, "c%d", i);
-      assert_non_null(record_of(profile, op, id));
-    }
-  }
-  assert_true(total > 60);
-  cs_profile_close(profile);
-}
-
 /* ---- Disks that refuse ---- */
 
 static void test_unwritable_directory(void **state) {
@@ -392,8 +329,7 @@ int main(void) {
       TEST(test_read_back),          TEST(test_later_lines_override),
       TEST(test_unusual_characters), TEST(test_devices_apart),
       TEST(test_torn_last_line),     TEST(test_damaged_and_foreign_lines),
-      TEST(test_flipped_bytes),      TEST(test_two_writers),
-      TEST(test_killed_writers),     TEST(test_unwritable_directory),
+      TEST(test_flipped_bytes),      TEST(test_unwritable_directory),
       TEST(test_full_disk),          TEST(test_compaction),
       TEST(test_loading_is_fast),    TEST(test_coverage),
       TEST(test_admission),

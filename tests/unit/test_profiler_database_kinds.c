@@ -60,8 +60,11 @@ static void test_kernels(void **state) {
                                     kernel("second", NAN)};
   fails(cs_profile_add_kernels(profile, "conv", "a", list, 2), CS_CODE_NOT_FOUND, "conv");
   add(profile, "conv", "a", 10);
+  fails(cs_profile_add_kernels(profile, "conv", "a", list, 0), CS_CODE_INTERNAL, "0 kernels");
   ok(cs_profile_add_kernels(profile, "conv", "a", list, 2));
   check_kernels(profile);
+  ok(cs_profile_add_kernels(profile, "conv", "a", list, 2));
+  assert_int_equal(count_lines(cs_profile_path(profile)), 2); /* no news: no line */
   cs_profile_close(profile);
   profile = open_profile(f, DEVICE);
   check_kernels(profile);
