@@ -6,7 +6,7 @@ target_link_libraries(convsched PRIVATE -Wl,--whole-archive cs_runtime cs_graph 
 target_include_directories(convsched PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
                            $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 
-file(GLOB cs_cli_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cli/*.c ${PROJECT_SOURCE_DIR}/src/report/*.c)
+file(GLOB cs_cli_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cli/*.c)
 if(cs_cli_sources)
   add_executable(convsched_command ${cs_cli_sources})
   set_target_properties(convsched_command PROPERTIES OUTPUT_NAME convsched

@@ -290,6 +290,53 @@ CS_API cs_status cs_profile_model(cs_device *device, const cs_graph *graph,
                                   const cs_profile_options *options,
                                   char **report_json) CS_MUST_USE;
 
+/* ---- Reports: what a profile tells of a network, as tables ---------------------------------- */
+
+typedef enum cs_report_kind {
+  CS_REPORT_RESOURCES,    /* what each kernel of a node's candidates takes of an SM */
+  CS_REPORT_WORKSPACE,    /* every algorithm of a node: workspace and time */
+  CS_REPORT_COMPLEMENTARY /* sets of nodes that run faster together with candidates that are slower
+                             alone */
+} cs_report_kind;
+typedef enum cs_report_candidates {
+  CS_REPORT_FASTEST,
+  CS_REPORT_PARETO, /* those that nodes are measured together with */
+  CS_REPORT_ALL
+} cs_report_candidates;
+typedef enum cs_report_format {
+  CS_REPORT_TEXT, /* aligned for a terminal */
+  CS_REPORT_MARKDOWN,
+  CS_REPORT_CSV, /* RFC 4180 */
+  CS_REPORT_JSON /* convsched.report/1 */
+} cs_report_format;
+
+/* Fill with cs_report_options_init, then change what is wanted. */
+typedef struct cs_report_options {
+  size_t struct_size; /* set by init; the ABI's version of this struct */
+  cs_report_kind kind;
+  const char *profile_path; /* a profile's file (.gz too), read without a device; NULL: the device's
+                               database */
+  const char *const *nodes; /* names, * and ? allowed; none: every convolution that was measured */
+  int n_nodes;
+  cs_report_candidates candidates; /* of resources */
+  bool paper;                      /* figures of Pourghassemi et al., SPAA 2020, beside ours */
+  cs_logger logger;                /* warnings about a profile's file */
+} cs_report_options;
+CS_API void cs_report_options_init(cs_report_options *options);
+
+typedef struct cs_report cs_report;
+/* Reads what is known of a network at the session options' batch and precision, of candidates
+ * within their workspace limit (and deterministic, if wanted); measures nothing. `device` may be
+ * NULL with a profile's file. Errors: NOT_FOUND (a node that is not there, with near names; what
+ * was not measured, with the command that measures it), IO, BAD_INPUT, USAGE. */
+CS_API cs_status cs_report_create(cs_device *device, const cs_graph *graph,
+                                  const cs_session_options *session_options,
+                                  const cs_report_options *options, cs_report **out) CS_MUST_USE;
+CS_API void cs_report_destroy(cs_report *report);
+/* Released with cs_string_free. */
+CS_API cs_status cs_report_format_text(const cs_report *report, cs_report_format format,
+                                       char **out) CS_MUST_USE;
+
 /* ---- Policies, arrays, cache --------------------------------------------------------------- */
 
 /* Names of the scheduling policies; *count of them; static. */

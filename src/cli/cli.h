@@ -33,6 +33,11 @@ typedef struct cli_options {
   bool frozen, refresh, deterministic, quiet, verbose, full, corun;
   int counters; /* -1 not said, else 0 or 1 */
   int verify;   /* -1 none, else cs_verify_level */
+  int table;    /* -1 not said, else cs_report_kind */
+  cs_report_format format;
+  cs_report_candidates candidates;
+  const char *profile;
+  bool paper;
 } cli_options;
 
 /* Which options a command takes (bits), for one parser that serves all. */
@@ -44,6 +49,7 @@ enum {
   CLI_OUTPUT = 1 << 4,
   CLI_DEVICE = 1 << 5,
   CLI_PROFILING = 1 << 6, /* depth, counters, co-runs, nodes */
+  CLI_REPORTING = 1 << 7, /* table, format, profile, candidates, nodes; device, batch, dtype, … */
 };
 
 typedef struct cli_command {
@@ -57,7 +63,7 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command cli_run, cli_profile, cli_plan, cli_inspect, cli_doctor, cli_cache,
-    cli_generate_weights;
+    cli_generate_weights, cli_report;
 
 /* Parses argv[1…] of a command; exits with 2 after a message when the use is wrong. */
 void cli_parse(const cli_command *command, int argc, char **argv, cli_options *out);

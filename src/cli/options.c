@@ -5,106 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli.h"
-
-enum {
-  KEY_BATCH = 0x100,
-  KEY_DTYPE,
-  KEY_POLICY,
-  KEY_DEVICE,
-  KEY_WEIGHTS,
-  KEY_SEED,
-  KEY_WORKSPACE,
-  KEY_MEMORY,
-  KEY_STREAMS,
-  KEY_ALGORITHM,
-  KEY_BAN,
-  KEY_FROZEN,
-  KEY_REFRESH,
-  KEY_DETERMINISTIC,
-  KEY_CACHE,
-  KEY_PLAN,
-  KEY_INPUT,
-  KEY_OUTPUT,
-  KEY_DUMP,
-  KEY_SAMPLES,
-  KEY_VERIFY,
-  KEY_JSON,
-  KEY_QUIET,
-  KEY_VERBOSE,
-  KEY_CORUN,
-  KEY_COUNTERS,
-  KEY_NO_COUNTERS,
-  KEY_DEPTH,
-  KEY_NODE,
-};
-
-typedef struct option_entry {
-  struct argp_option option;
-  int needs; /* any of these CLI_* bits; 0: every command */
-} option_entry;
-
-static const option_entry entries[] = {
-    {{"batch", KEY_BATCH, "N[,N…]", 0, "Batch sizes (default 1)", 1}, CLI_PLANNING},
-    {{"dtype", KEY_DTYPE, "f32|tf32|f16|bf16[,…]", 0, "Precisions (default f32)", 1}, CLI_PLANNING},
-    {{"policy", KEY_POLICY, "NAME|all", 0, "Scheduling policy (default streams; of profile: all)",
-      1},
-     CLI_PLANNING},
-    {{"device", KEY_DEVICE, "auto|cpu|cuda:N", 0, "Device (default auto)", 1},
-     CLI_PLANNING | CLI_DEVICE},
-    {{"streams", KEY_STREAMS, "N", 0, "At most N streams (default: the device's)", 1},
-     CLI_PLANNING},
-    {{"workspace-limit", KEY_WORKSPACE, "BYTES", 0,
-      "Most workspace in use at once, k/M/G allowed (default 256M); holds while profiling too", 1},
-     CLI_PLANNING},
-    {{"memory-limit", KEY_MEMORY, "BYTES", 0, "Most bytes of the arena (default: no limit)", 1},
-     CLI_PLANNING},
-    {{"algorithm", KEY_ALGORITHM, "NODE=ID", 0, "Pin a node to a candidate", 1}, CLI_PLANNING},
-    {{"ban", KEY_BAN, "ID", 0, "Never use a candidate", 1}, CLI_PLANNING},
-    {{"deterministic", KEY_DETERMINISTIC, NULL, 0,
-      "Only candidates that give the same bits every time", 1},
-     CLI_PLANNING},
-    {{"frozen", KEY_FROZEN, NULL, 0, "A missing measurement is an error", 1}, CLI_PLANNING},
-    {{"refresh", KEY_REFRESH, NULL, 0, "Measure again what is cached", 1}, CLI_PLANNING},
-    {{"cache", KEY_CACHE, "FOLDER", 0,
-      "Profile database (default $XDG_CACHE_HOME/convsched/v1 or ~/.cache/convsched/v1)", 1},
-     CLI_PLANNING},
-    {{"corun", KEY_CORUN, NULL, 0, "Measure sets of independent convolutions together, too", 2},
-     CLI_PROFILING},
-    {{"counters", KEY_COUNTERS, NULL, 0,
-      "Read performance counters of candidates worth running beside others (default with --corun)",
-      2},
-     CLI_PROFILING},
-    {{"no-counters", KEY_NO_COUNTERS, NULL, 0, "Read none", 2}, CLI_PROFILING},
-    {{"depth", KEY_DEPTH, "default|full", 0,
-      "full: every engine and knob, not only what the libraries recommend", 2},
-     CLI_PROFILING},
-    {{"node", KEY_NODE, "NAME", 0, "Only this node (may be given again)", 2}, CLI_PROFILING},
-    {{"plan", KEY_PLAN, "FILE", 0, "Run this plan instead of planning", 2}, CLI_RUNNING},
-    {{"weights", KEY_WEIGHTS, "FILE", 0,
-      "safetensors (default: the graph's own, else generated from the seed)", 2},
-     CLI_RUNNING},
-    {{"input", KEY_INPUT, "FILE", 0, "Input, .npy or raw f32 (default: generated from the seed)",
-      2},
-     CLI_RUNNING},
-    {{"output", KEY_OUTPUT, "FILE", 0, "Write the result, .npy or raw f32", 2},
-     CLI_RUNNING | CLI_OUTPUT},
-    {{"dump", KEY_DUMP, "NODE[=FILE]", 0, "Write a node's output as .npy (default NODE.npy)", 2},
-     CLI_RUNNING},
-    {{"samples", KEY_SAMPLES, "N", 0, "Latency samples of each policy (default 50)", 2},
-     CLI_RUNNING},
-    {{"verify", KEY_VERIFY, "none|sample|full", 0,
-      "Check numbers: a sample of nodes and the whole plan (default), or every node and end to end",
-      2},
-     CLI_RUNNING},
-    {{"seed", KEY_SEED, "N", 0, "Seed of generated weights and inputs (default 0)", 2},
-     CLI_PLANNING | CLI_SEED},
-    {{"json", KEY_JSON, "FILE", 0, "Write the result as JSON (- for standard output)", 3},
-     CLI_JSON},
-    {{"quiet", KEY_QUIET, NULL, 0, "Warnings and errors only on stderr", 3}, 0},
-    {{"verbose", KEY_VERBOSE, NULL, 0, "Say more on stderr", 3}, 0},
-};
-#define N_ENTRIES (sizeof entries / sizeof entries[0])
+#include "cli/options.h"
 
 typedef struct parse_state {
   const cli_command *command;
@@ -326,6 +227,12 @@ static error_t parse_option(int key, char *text, struct argp_state *state) {
     case ARGP_KEY_END:
       if (out->models.n < parse->command->min_models) argp_error(state, "no model given");
       return 0;
+    case KEY_TABLE:
+    case KEY_FORMAT:
+    case KEY_CANDIDATES:
+    case KEY_PROFILE:
+    case KEY_PAPER:
+      return cli_parse_report_option(key, text, state, out);
     default:
       return parse_file(key, text, out);
   }
@@ -342,12 +249,13 @@ void cli_parse(const cli_command *command, int argc, char **argv, cli_options *o
                        .samples = 50,
                        .workspace_limit = INT64_C(256) << 20,
                        .counters = -1,
-                       .verify = CS_VERIFY_SAMPLE};
-  struct argp_option taken[N_ENTRIES + 1] = {{0}};
+                       .verify = CS_VERIFY_SAMPLE,
+                       .table = -1};
+  struct argp_option taken[CLI_MAX_ENTRIES + 1] = {{0}};
   int n = 0;
-  for (size_t i = 0; i < N_ENTRIES; i++) {
-    if (entries[i].needs == 0 || (entries[i].needs & command->options))
-      taken[n++] = entries[i].option;
+  for (const cli_option_entry *entry = cli_option_entries; entry->option.name; entry++) {
+    bool fits = entry->needs == 0 || (entry->needs & command->options);
+    if (fits && n < CLI_MAX_ENTRIES) taken[n++] = entry->option;
   }
   struct argp argp = {.options = taken,
                       .parser = parse_option,

@@ -68,11 +68,16 @@ static void add_set(const json_t *set, cs_strbuf *out) {
   if (json_is_number(overlap)) {
     snprintf(share, sizeof share, "%.0f%%", 100 * json_number_value(overlap));
   }
-  cs_strbuf_printf(out, "%10.2f %10.2f %10.2f %6.2fx%s %8s %-9s  %s\n", number_of(set, "serial_us"),
-                   number_of(set, "fastest_alone_us"), number_of(set, "best_us"),
-                   number_of(set, "gain"), json_is_true(json_object_get(set, "win")) ? "*" : " ",
-                   share, text_of(json_object_get(set, "fastest_alone"), "limiter"),
-                   names.data ? names.data : "");
+  char warm[16] = "-";
+  if (json_object_get(set, "gain_warm")) {
+    snprintf(warm, sizeof warm, "%.2fx%s", number_of(set, "gain_warm"),
+             json_is_true(json_object_get(set, "win_warm")) ? "*" : " ");
+  }
+  cs_strbuf_printf(
+      out, "%10.2f %10.2f %10.2f %6.2fx%s %8s %8s %-9s  %s\n", number_of(set, "serial_us"),
+      number_of(set, "fastest_alone_us"), number_of(set, "best_us"), number_of(set, "gain"),
+      json_is_true(json_object_get(set, "win")) ? "*" : " ", warm, share,
+      text_of(json_object_get(set, "fastest_alone"), "limiter"), names.data ? names.data : "");
   cs_strbuf_free(&names);
 }
 
@@ -83,14 +88,15 @@ static void add_coruns(const json_t *report, cs_strbuf *out) {
   if (!coruns) return;
   cs_strbuf_printf(out,
                    "\n%lld sets of independent convolutions (%lld from the cache, %lld skipped), "
-                   "%lld combinations measured, %.1f s; jointly chosen candidates win in %lld "
-                   "(*: by 3%% or more).\n",
+                   "%lld combinations measured, %.1f s; jointly chosen candidates win in %lld, "
+                   "with all in the cache in %lld (*: by 3%% or more).\n",
                    integer_of(coruns, "sets"), integer_of(coruns, "sets_cached"),
                    integer_of(coruns, "sets_skipped"), integer_of(coruns, "combinations"),
-                   number_of(coruns, "seconds"), integer_of(coruns, "wins"));
+                   number_of(coruns, "seconds"), integer_of(coruns, "wins"),
+                   integer_of(coruns, "wins_warm"));
   if (json_array_size(json_object_get(coruns, "list")) == 0) return;
-  cs_strbuf_printf(out, "%10s %10s %10s %7s  %8s %-9s  %s\n", "serial us", "fastest us",
-                   "chosen us", "gain", "overlap", "limiter", "together");
+  cs_strbuf_printf(out, "%10s %10s %10s %7s  %8s %8s %-9s  %s\n", "serial us", "fastest us",
+                   "chosen us", "gain", "warm", "overlap", "limiter", "together");
   json_array_foreach(json_object_get(coruns, "list"), i, set) add_set(set, out);
 }
 

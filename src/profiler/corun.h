@@ -28,13 +28,22 @@ cs_status cs_corun_group_create(const cs_profiling *profiling, const cs_measurin
                                 cs_corun_group *out) CS_MUST_USE;
 void cs_corun_group_destroy(cs_corun_group *group);
 
+/* The ways a combination is timed. Warm: the same tensors and weights in every round. */
+typedef enum cs_corun_way {
+  CS_CORUN_COLD,
+  CS_CORUN_WARM,
+  CS_CORUN_SERIAL,
+  CS_CORUN_SERIAL_WARM,
+  CS_CORUN_WAYS
+} cs_corun_way;
+
 /* One candidate for each member, run together and one after the other. */
 typedef struct cs_combination {
-  int choice[CS_CORUN_MOST];      /* trial of each member */
-  double alone_us, longest_us;    /* sum and maximum of the times alone */
-  cs_schedule *together, *serial; /* NULL: not made, or given up */
-  double together_us[CS_MAX_SAMPLES], serial_us[CS_MAX_SAMPLES]; /* per round */
-  int n_together, n_serial;
+  int choice[CS_CORUN_MOST];                /* trial of each member */
+  double alone_us, longest_us;              /* sum and maximum of the times alone */
+  cs_schedule *schedules[CS_CORUN_WAYS];    /* NULL: not made, or given up */
+  double us[CS_CORUN_WAYS][CS_MAX_SAMPLES]; /* per round */
+  int n[CS_CORUN_WAYS];                     /* samples */
 } cs_combination;
 
 typedef struct cs_corun_case { /* a set under measurement */
@@ -61,7 +70,7 @@ void cs_corun_case_destroy(cs_corun_case *c);
  * together: on streams of their own, a round starts when the one before has ended; else on one
  * stream. */
 cs_status cs_corun_schedule(const cs_corun_case *c, const cs_combination *combination,
-                            bool together, cs_schedule **out) CS_MUST_USE;
+                            cs_corun_way way, cs_schedule **out) CS_MUST_USE;
 /* One sample of each kind that has a schedule, appended at index `at`. */
 cs_status cs_corun_sample(const cs_corun_case *c, cs_combination *combination, int at) CS_MUST_USE;
 void cs_combination_drop(const cs_corun_case *c, cs_combination *combination);

@@ -120,7 +120,7 @@ static void add_combinations(cs_corun_case *c, const int64_t workspace[][CS_PARE
     if (sizes[i] == 0) return;
   }
   for (int i = 0; i < c->n && c->n_combinations < CS_CORUN_COMBINATIONS;) {
-    cs_combination next = {.n_together = 0};
+    cs_combination next = {.alone_us = 0};
     for (int k = 0; k < c->n; k++) next.choice[k] = options[k][at[k]];
     bool is_base = memcmp(next.choice, c->combinations[0].choice, sizeof next.choice) == 0;
     if (!is_base && is_canonical(c, next.choice) &&
@@ -177,7 +177,9 @@ static cs_status plan_chain(cs_corun_case *c) {
 }
 
 cs_status cs_corun_schedule(const cs_corun_case *c, const cs_combination *combination,
-                            bool together, cs_schedule **out) {
+                            cs_corun_way way, cs_schedule **out) {
+  const bool together = way == CS_CORUN_COLD || way == CS_CORUN_WARM;
+  const bool warm = way == CS_CORUN_WARM || way == CS_CORUN_SERIAL_WARM;
   cs_launch launches[CS_MAX_CHAIN];
   int waits[CS_MAX_CHAIN][CS_CORUN_MOST], n = 0;
   cs_backend *backend = c->group->profiling->backend;
@@ -188,7 +190,7 @@ cs_status cs_corun_schedule(const cs_corun_case *c, const cs_combination *combin
       cs_corun_op *op = c->members[c->issue_order[i]];
       const cs_trial *trial = &op->operation.trials[combination->choice[c->issue_order[i]]];
       CS_RETURN_IF_ERROR(cs_op_buffers_grow_pool(&op->buffers, trial, c->copies, cap));
-      launches[n] = cs_op_buffers_launch(&op->buffers, trial, round % c->copies);
+      launches[n] = cs_op_buffers_launch(&op->buffers, trial, warm ? 0 : round % c->copies);
       if (!together) continue;
       launches[n].stream = i;
       launches[n].waits = waits[n];
@@ -202,33 +204,31 @@ cs_status cs_corun_schedule(const cs_corun_case *c, const cs_combination *combin
   return backend->vtable->schedule_run(*out); /* the first replay is not a sample */
 }
 
-static cs_status sample(const cs_corun_case *c, cs_schedule *schedule, double *us) {
-  const cs_measuring *m = c->group->measuring;
-  if (c->scrub) {
-    CS_RETURN_IF_ERROR(m->backend->vtable->fill(m->backend, m->scrub, 0, m->scrub_bytes));
-  }
-  CS_RETURN_IF_ERROR(m->backend->vtable->schedule_latency(schedule, 1, us));
-  *us /= c->rounds;
-  return CS_OK;
-}
-
 cs_status cs_corun_sample(const cs_corun_case *c, cs_combination *combination, int at) {
-  if (combination->together) {
-    CS_RETURN_IF_ERROR(sample(c, combination->together, &combination->together_us[at]));
-    combination->n_together = at + 1;
-  }
-  if (combination->serial) {
-    CS_RETURN_IF_ERROR(sample(c, combination->serial, &combination->serial_us[at]));
-    combination->n_serial = at + 1;
+  const cs_measuring *m = c->group->measuring;
+  const cs_backend_vtable *vtable = m->backend->vtable;
+  for (int w = 0; w < CS_CORUN_WAYS; w++) {
+    if (!combination->schedules[w]) continue;
+    if (c->scrub && (w == CS_CORUN_COLD || w == CS_CORUN_SERIAL)) {
+      CS_RETURN_IF_ERROR(vtable->fill(m->backend, m->scrub, 0, m->scrub_bytes));
+    } else if (c->scrub) {
+      /* What ran before is no longer in the cache: one replay brings it back. */
+      CS_RETURN_IF_ERROR(vtable->schedule_run(combination->schedules[w]));
+    }
+    double us = 0;
+    CS_RETURN_IF_ERROR(vtable->schedule_latency(combination->schedules[w], 1, &us));
+    combination->us[w][at] = us / c->rounds;
+    combination->n[w] = at + 1;
   }
   return CS_OK;
 }
 
 void cs_combination_drop(const cs_corun_case *c, cs_combination *combination) {
   const cs_backend_vtable *vtable = c->group->profiling->backend->vtable;
-  if (combination->together) vtable->schedule_destroy(combination->together);
-  if (combination->serial) vtable->schedule_destroy(combination->serial);
-  combination->together = combination->serial = NULL;
+  for (int w = 0; w < CS_CORUN_WAYS; w++) {
+    if (combination->schedules[w]) vtable->schedule_destroy(combination->schedules[w]);
+    combination->schedules[w] = NULL;
+  }
 }
 
 /* ---- Setting up ---- */

@@ -103,7 +103,7 @@ static cs_status inspect_record(const cs_corun_case *c, const cs_corun *known, b
   CS_RETURN_IF_ERROR(copy_record(c, combination, known, &record));
   bool counted = record.counted;
   double overlap = record.overlap;
-  CS_TRY(st, cs_corun_schedule(c, combination, true, &schedule), done);
+  CS_TRY(st, cs_corun_schedule(c, combination, CS_CORUN_COLD, &schedule), done);
   CS_TRY(st, run_inspected(c, schedule, counters, &record), done);
   if (record.counted != counted || isnan(record.overlap) != isnan(overlap)) {
     st = cs_profile_add_corun(c->group->profiling->profile, &record);

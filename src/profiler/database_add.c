@@ -156,13 +156,12 @@ static cs_status copy_corun(const cs_corun *from, cs_corun *to) {
 }
 
 static cs_status check_corun(const cs_corun *corun) {
-  const double values[] = {corun->serial_us, corun->concurrent_us, corun->p10_us, corun->p90_us,
-                           corun->variation};
+  const double values[] = {corun->concurrent_us, corun->p10_us, corun->p90_us, corun->variation};
   if (corun->n < 2) {
     return cs_error(CS_CODE_INTERNAL, "profile: a co-run of %d operations, wanted at least 2",
                     corun->n);
   }
-  for (int i = 0; i < 5; i++) {
+  for (int i = 0; i < 4; i++) {
     if (!isfinite(values[i]) || values[i] < 0) {
       return cs_error(CS_CODE_INTERNAL,
                       "profile: a time of a co-run is %g, wanted a finite one >= 0", values[i]);

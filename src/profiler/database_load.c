@@ -69,7 +69,7 @@ static bool scan_usual_line(const cs_profile *profile, const char *line, usual_l
  */
 
 static void key_text(const char *tail, const char *end, const char **from, const char **to) {
-  static const char record[] = ",\"candidate\":{\"id\":\"", times[] = "],\"serial_us\":";
+  static const char record[] = ",\"candidate\":{\"id\":\"", members_end[] = "\"}],\"";
   static const char kernels[] = ",\"kernels\":{\"candidate\":\"";
   bool escapes;
   *from = tail;
@@ -80,7 +80,7 @@ static void key_text(const char *tail, const char *end, const char **from, const
   } else if (STARTS_WITH(tail, end, kernels)) {
     *to = closing_quote(tail + sizeof kernels - 1, end, &escapes);
   } else if (STARTS_WITH(tail, end, ",\"corun\":{")) {
-    *to = memmem(tail, (size_t)(end - tail), times, sizeof times - 1);
+    *to = memmem(tail, (size_t)(end - tail), members_end, sizeof members_end - 1);
   } else if (STARTS_WITH(tail, end, ",\"device_info\":{")) {
     *to = tail;
   }

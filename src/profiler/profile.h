@@ -40,10 +40,12 @@ typedef struct cs_corun_member {
 typedef struct cs_corun {
   cs_corun_member *members; /* sorted by signature, then candidate; the same one may come twice */
   int n;
-  double serial_us;                 /* median: one after the other, on one stream */
+  double serial_us;                 /* median: one after the other, on one stream; NaN: not known */
   double concurrent_us;             /* median: each on its own stream */
   double p10_us, p90_us, variation; /* of the concurrent samples */
   int samples;
+  /* The same medians with the same tensors and weights every time; NaN: not known. */
+  double serial_warm_us, concurrent_warm_us;
   double
       overlap; /* share of the concurrent time in which at least two of them ran; NaN: not known */
   char limiter[16]; /* "registers", "shared", "blocks", "none"; "": not known */

@@ -69,6 +69,7 @@ cs_status cs_profiling_corun_sets(const cs_profiling *profiling, cs_corun_set **
 typedef struct cs_corun_outcome {
   const cs_corun *fastest_alone; /* with the fastest of each; NULL: not measured */
   const cs_corun *best;          /* the fastest that is confirmed, `fastest_alone` included */
+  const cs_corun *best_warm;     /* the same by warm times; NULL: none are known */
   bool fits;                     /* some combination stays within the workspace limit */
 } cs_corun_outcome;
 cs_status cs_profiling_corun_outcome(const cs_profiling *profiling, const cs_corun_set *set,

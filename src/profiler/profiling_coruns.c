@@ -109,7 +109,7 @@ cs_status cs_profiling_corun_outcome(const cs_profiling *profiling, const cs_cor
   const cs_corun **known = NULL;
   int n = 0;
   set_names names;
-  *out = (cs_corun_outcome){NULL, NULL, false};
+  *out = (cs_corun_outcome){NULL, NULL, NULL, false};
   CS_RETURN_IF_ERROR(names_of(profiling, set, &names));
   cs_status st = cs_profile_coruns(profiling->profile, (const char *const *)names.signatures,
                                    set->n, &known, &n);
@@ -117,6 +117,10 @@ cs_status cs_profiling_corun_outcome(const cs_profiling *profiling, const cs_cor
     if (names.fits && same_candidates(known[i], &names.base)) out->fastest_alone = known[i];
     if (known[i]->samples < CS_CORUN_CONFIRMED) continue;
     if (!out->best || known[i]->concurrent_us < out->best->concurrent_us) out->best = known[i];
+    if (isnan(known[i]->concurrent_warm_us)) continue;
+    if (!out->best_warm || known[i]->concurrent_warm_us < out->best_warm->concurrent_warm_us) {
+      out->best_warm = known[i];
+    }
   }
   if (!out->best) out->best = out->fastest_alone;
   out->fits = names.fits;

@@ -18,21 +18,24 @@ static const cs_record *record_of(const cs_measuring *m, const cs_operation *ope
   return NULL;
 }
 
-static cs_status run_counted(const cs_op_buffers *buffers, const cs_trial *trial,
-                             cs_kernel_counts *out, int *n) {
+/* All trials in one schedule: starting to count costs far more than counting. */
+static cs_status run_counted(const cs_op_buffers *buffers, const cs_trial *const *trials, int n,
+                             cs_kernel_counts *out, int capacity, int *count) {
   const cs_backend_vtable *vtable = buffers->backend->vtable;
+  cs_launch launches[CS_PARETO_MOST];
   cs_schedule *schedule = NULL;
-  CS_RETURN_IF_ERROR(cs_trial_schedule(buffers, trial, &schedule));
-  cs_status st = vtable->schedule_counters(schedule, out, MOST_KERNELS, n);
+  for (int i = 0; i < n; i++) launches[i] = cs_op_buffers_launch(buffers, trials[i], 0);
+  CS_RETURN_IF_ERROR(vtable->schedule_create(buffers->backend, launches, n, 1, false, &schedule));
+  cs_status st = vtable->schedule_counters(schedule, out, capacity, count);
   vtable->schedule_destroy(schedule);
   return st;
 }
 
 /* False: other kernels were counted than are recorded. */
-static bool join_counts(cs_kernel_profile *kernels, int n_kernels, const cs_kernel_counts *counts,
-                        int n) {
-  if (n != n_kernels) return false;
-  for (int k = 0; k < n; k++) {
+static bool join_counts(cs_kernel_profile *kernels, const cs_record *record,
+                        const cs_kernel_counts *counts) {
+  memcpy(kernels, record->kernels, (size_t)record->n_kernels * sizeof *kernels);
+  for (int k = 0; k < record->n_kernels; k++) {
     if (strcmp(kernels[k].info.name, counts[k].name) != 0) return false;
     kernels[k].counted = true;
     kernels[k].counters = counts[k].counters;
@@ -40,45 +43,58 @@ static bool join_counts(cs_kernel_profile *kernels, int n_kernels, const cs_kern
   return true;
 }
 
-cs_status cs_record_counters(const cs_measuring *m, const cs_op_buffers *buffers,
-                             const cs_operation *operation, const cs_trial *trial, bool *counted,
-                             char *reason, size_t reason_size) {
+static cs_status record_counts(const cs_measuring *m, const cs_operation *operation,
+                               const cs_trial *const *trials, int n, const cs_kernel_counts *counts,
+                               int *counted) {
+  cs_kernel_profile *kernels = cs_calloc(MOST_KERNELS, sizeof *kernels);
+  if (!kernels) return cs_no_memory("counters", MOST_KERNELS * sizeof *kernels);
   cs_status st = CS_OK;
-  int n = 0, n_kernels = 0;
-  *counted = false;
-  const cs_record *record = record_of(m, operation, trial);
-  if (!record || !record->kernels) return CS_OK;
-  n_kernels = record->n_kernels;
-  cs_kernel_counts *counts = cs_calloc(MOST_KERNELS, sizeof *counts);
-  cs_kernel_profile *kernels = cs_calloc((size_t)n_kernels, sizeof *kernels);
-  if (!counts || !kernels) {
-    st = cs_no_memory("counters", MOST_KERNELS * sizeof *counts);
-    goto done;
+  for (int i = 0, at = 0; i < n && st == CS_OK; i++) {
+    /* Found anew: adding to the profile moves its records. */
+    const cs_record *record = record_of(m, operation, trials[i]);
+    int n_kernels = record->n_kernels;
+    if (join_counts(kernels, record, &counts[at])) {
+      st = cs_profile_add_kernels(m->profile, operation->signature, trials[i]->candidate.id,
+                                  kernels, n_kernels);
+      (*counted)++;
+    } else {
+      cs_log(m->logger, CS_LOG_WARNING, "%s: %s: kernel %s was counted where %s is recorded",
+             operation->name, trials[i]->candidate.id, counts[at].name,
+             record->kernels[0].info.name);
+    }
+    at += n_kernels;
   }
-  memcpy(kernels, record->kernels, (size_t)n_kernels * sizeof *kernels);
-  st = run_counted(buffers, trial, counts, &n);
+  free(kernels);
+  return st;
+}
+
+cs_status cs_record_counters(const cs_measuring *m, const cs_op_buffers *buffers,
+                             const cs_operation *operation, const cs_trial *const *trials, int n,
+                             int *counted, char *reason, size_t reason_size) {
+  int expected = 0, found = 0, usable = 0;
+  const cs_trial *known[CS_PARETO_MOST];
+  for (int i = 0; i < n; i++) {
+    const cs_record *record = record_of(m, operation, trials[i]);
+    if (!record || !record->kernels || record->n_kernels > MOST_KERNELS) continue;
+    known[usable++] = trials[i];
+    expected += record->n_kernels;
+  }
+  if (usable == 0) return CS_OK;
+  cs_kernel_counts *counts = cs_calloc((size_t)expected, sizeof *counts);
+  if (!counts) return cs_no_memory("counters", (size_t)expected * sizeof *counts);
+  cs_status st = run_counted(buffers, known, usable, counts, expected, &found);
   if (cs_status_code(st) == CS_CODE_NOT_FOUND) {
     snprintf(reason, reason_size, "%s", cs_status_message(st));
     cs_status_free(st);
     st = CS_OK;
-    goto done;
-  }
-  if (st != CS_OK) goto done;
-  if (!join_counts(kernels, n_kernels, counts, n)) {
+  } else if (st == CS_OK && found == expected) {
+    st = record_counts(m, operation, known, usable, counts, counted);
+  } else if (st == CS_OK) {
     cs_log(m->logger, CS_LOG_WARNING,
-           "%s: %s: counters of %d kernels (%s, …) are not of the %d recorded (%s, …); left out",
-           operation->name, trial->candidate.id, n, n > 0 ? counts[0].name : "none", n_kernels,
-           kernels[0].info.name);
-    goto done;
+           "%s: %d kernels of %d candidates counted where %d are recorded; left out",
+           operation->name, found, usable, expected);
   }
-  CS_TRY(st,
-         cs_profile_add_kernels(m->profile, operation->signature, trial->candidate.id, kernels,
-                                n_kernels),
-         done);
-  *counted = true;
-done:
   free(counts);
-  free(kernels);
   return st;
 }
 
@@ -87,8 +103,8 @@ done:
 static bool same_kernel(const cs_kernel_info *said, const cs_kernel_trace *ran) {
   return memcmp(said->grid, ran->grid, sizeof said->grid) == 0 &&
          memcmp(said->block, ran->block, sizeof said->block) == 0 &&
-         said->registers == ran->registers && said->static_shared == ran->static_shared &&
-         said->dynamic_shared == ran->dynamic_shared;
+         cs_registers_given(said->registers) == cs_registers_given(ran->registers) &&
+         said->static_shared == ran->static_shared && said->dynamic_shared == ran->dynamic_shared;
 }
 
 static void warn_difference(const cs_measuring *m, const cs_operation *operation,

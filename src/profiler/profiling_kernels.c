@@ -79,17 +79,17 @@ static cs_status count_operation(kernels_pass *pass, const cs_op_buffers *buffer
                                  const cs_operation *operation) {
   const cs_record *records[CS_PARETO_MOST];
   const cs_trial *trials[CS_PARETO_MOST];
-  int n = uncounted(pass, operation->signature, records);
-  for (int i = 0; i < n; i++) trials[i] = trial_of(operation, records[i]->candidate.id);
-  for (int i = 0; i < n; i++) {
-    bool counted = false, differs = false;
-    if (!trials[i]) continue;
-    CS_RETURN_IF_ERROR(cs_record_counters(pass->measuring, buffers, operation, trials[i], &counted,
-                                          pass->report->unavailable,
-                                          sizeof pass->report->unavailable));
-    pass->report->counted += counted;
-    if (pass->report->unavailable[0]) return CS_OK;
-    if (pass->compared >= TRACED_SAMPLES) continue;
+  int n_records = uncounted(pass, operation->signature, records), n = 0;
+  for (int i = 0; i < n_records; i++) {
+    trials[n] = trial_of(operation, records[i]->candidate.id);
+    if (trials[n]) n++;
+  }
+  CS_RETURN_IF_ERROR(cs_record_counters(pass->measuring, buffers, operation, trials, n,
+                                        &pass->report->counted, pass->report->unavailable,
+                                        sizeof pass->report->unavailable));
+  if (pass->report->unavailable[0]) return CS_OK;
+  for (int i = 0; i < n && pass->compared < TRACED_SAMPLES; i++) {
+    bool differs = false;
     pass->compared++;
     CS_RETURN_IF_ERROR(cs_compare_traced(pass->measuring, buffers, operation, trials[i], &differs));
     pass->report->differences += differs;

@@ -22,11 +22,11 @@ cs_status cs_operation_again(const cs_profiling *profiling, int task,
 cs_status cs_operation_buffers(const cs_measuring *measuring, cs_operation *operation,
                                cs_op_buffers *out) CS_MUST_USE;
 
-/* profiling_counters.c: counters of a trial whose kernels are recorded. *unavailable: the device
- * has none, the message is in `reason`. *counted: they were recorded. */
+/* profiling_counters.c: counters of at most CS_PARETO_MOST trials whose kernels are recorded; adds
+ * to *counted how many were. The device has none: the message is in `reason`. */
 cs_status cs_record_counters(const cs_measuring *measuring, const cs_op_buffers *buffers,
-                             const cs_operation *operation, const cs_trial *trial, bool *counted,
-                             char *reason, size_t reason_size) CS_MUST_USE;
+                             const cs_operation *operation, const cs_trial *const *trials, int n,
+                             int *counted, char *reason, size_t reason_size) CS_MUST_USE;
 /* Compares what one run's kernels took with what the driver said of them; a difference is warned
  * about. Nothing is compared where the device does not trace. */
 cs_status cs_compare_traced(const cs_measuring *measuring, const cs_op_buffers *buffers,

@@ -52,9 +52,12 @@ cs_status cs_signature_of_corun(const cs_corun *corun, char **out) {
 /* ---- Co-runs ---- */
 
 void cs_corun_normalise(cs_corun *corun) {
-  double *times[] = {&corun->serial_us, &corun->concurrent_us, &corun->p10_us, &corun->p90_us,
-                     &corun->variation};
-  for (int i = 0; i < 5; i++) *times[i] = cs_six_digits(*times[i]);
+  double *times[] = {&corun->concurrent_us, &corun->p10_us, &corun->p90_us, &corun->variation};
+  for (int i = 0; i < 4; i++) *times[i] = cs_six_digits(*times[i]);
+  double *others[] = {&corun->serial_us, &corun->serial_warm_us, &corun->concurrent_warm_us};
+  for (int i = 0; i < 3; i++) {
+    *others[i] = isfinite(*others[i]) && *others[i] >= 0 ? cs_six_digits(*others[i]) : NAN;
+  }
   bool known = isfinite(corun->overlap) && corun->overlap >= 0;
   corun->overlap = known ? cs_six_digits(corun->overlap) : NAN;
   cs_counters_normalise(corun->counted, &corun->counters);
@@ -73,14 +76,21 @@ static json_t *members_to_json(const cs_corun *corun) {
   return array;
 }
 
+/* What is not known is left out. */
+static bool set_known(json_t *object, const char *name, double value) {
+  return isnan(value) || json_object_set_new(object, name, json_real(value)) == 0;
+}
+
 static json_t *corun_to_json(const cs_corun *corun) {
-  json_t *object = json_pack("{s:o, s:f, s:f, s:f, s:f, s:f, s:i}", "members",
-                             members_to_json(corun), "serial_us", corun->serial_us, "concurrent_us",
-                             corun->concurrent_us, "p10_us", corun->p10_us, "p90_us", corun->p90_us,
-                             "variation", corun->variation, "samples", corun->samples);
+  json_t *object =
+      json_pack("{s:o, s:f, s:f, s:f, s:f, s:i}", "members", members_to_json(corun),
+                "concurrent_us", corun->concurrent_us, "p10_us", corun->p10_us, "p90_us",
+                corun->p90_us, "variation", corun->variation, "samples", corun->samples);
   if (!object) return NULL;
-  bool good = isnan(corun->overlap) ||
-              json_object_set_new(object, "overlap", json_real(corun->overlap)) == 0;
+  bool good = set_known(object, "serial_us", corun->serial_us) &&
+              set_known(object, "serial_warm_us", corun->serial_warm_us) &&
+              set_known(object, "concurrent_warm_us", corun->concurrent_warm_us) &&
+              set_known(object, "overlap", corun->overlap);
   good = good && (!corun->limiter[0] ||
                   json_object_set_new(object, "limiter", json_string(corun->limiter)) == 0);
   good = good && (!corun->counted || cs_counters_to_json(&corun->counters, object));
@@ -124,15 +134,21 @@ static cs_parse_result members_from_json(const json_t *array, cs_corun *out) {
   return CS_PARSED;
 }
 
+static bool get_known(const json_t *object, const char *name, double *out) {
+  *out = NAN;
+  return !json_object_get(object, name) || cs_get_number(object, name, out);
+}
+
 static bool corun_values_from_json(const json_t *object, cs_corun *out) {
-  out->overlap = NAN;
-  return cs_get_number(object, "serial_us", &out->serial_us) &&
-         cs_get_number(object, "concurrent_us", &out->concurrent_us) &&
+  return cs_get_number(object, "concurrent_us", &out->concurrent_us) &&
          cs_get_number(object, "p10_us", &out->p10_us) &&
          cs_get_number(object, "p90_us", &out->p90_us) &&
          cs_get_number(object, "variation", &out->variation) &&
          cs_get_int(object, "samples", &out->samples) &&
-         (!json_object_get(object, "overlap") || cs_get_number(object, "overlap", &out->overlap)) &&
+         get_known(object, "serial_us", &out->serial_us) &&
+         get_known(object, "serial_warm_us", &out->serial_warm_us) &&
+         get_known(object, "concurrent_warm_us", &out->concurrent_warm_us) &&
+         get_known(object, "overlap", &out->overlap) &&
          (!json_object_get(object, "limiter") ||
           cs_get_text(object, "limiter", out->limiter, sizeof out->limiter)) &&
          cs_counters_from_json(object, &out->counted, &out->counters);

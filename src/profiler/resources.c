@@ -8,6 +8,10 @@
 #define SHARED_STEP 128
 #define USUAL_WARP 32
 
+int cs_registers_given(int registers) {
+  return (registers + 7) / 8 * 8;
+}
+
 const char *cs_resource_name(cs_resource resource) {
   static const char *const names[CS_RESOURCE_COUNT] = {"registers", "shared", "threads", "blocks"};
   return resource >= 0 && resource < CS_RESOURCE_COUNT ? names[resource] : "";

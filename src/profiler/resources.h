@@ -23,6 +23,10 @@ typedef struct cs_demand {
   double waves;                    /* blocks over what all units hold at once */
 } cs_demand;
 
+/* Registers of a thread as the hardware hands them out: in steps of 8. The driver tells what was
+ * compiled, a tracer what was handed out. */
+int cs_registers_given(int registers);
+
 /* Registers are allocated by the warp, in steps of 8 a thread and 256 a warp, shared memory in
  * steps of 128 bytes beside what the driver reserves. Shares of a resource whose total is not
  * known are 0. */

@@ -1,8 +1,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/names.h"
 #include "graph/op_family.h"
-#include "runtime/names.h"
 #include "runtime/planning.h"
 
 /* Of the tensors that the backends run. */

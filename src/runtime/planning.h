@@ -2,7 +2,7 @@
 #ifndef CONVSCHED_RUNTIME_PLANNING_H_
 #define CONVSCHED_RUNTIME_PLANNING_H_
 
-#include "runtime/names.h"
+#include "base/names.h"
 #include "runtime/session.h"
 
 /* What a policy may choose from: measured, admissible, not banned; one if the task's node is

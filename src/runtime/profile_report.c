@@ -119,15 +119,36 @@ static json_t *corun_json(const cs_corun *corun) {
     json_array_append_new(members, json_pack("{s:s, s:s}", "op", corun->members[i].signature,
                                              "candidate", corun->members[i].candidate));
   }
-  json_t *json = json_pack("{s:o, s:f, s:f, s:f, s:f, s:f, s:i, s:s}", "members", members,
-                           "serial_us", corun->serial_us, "concurrent_us", corun->concurrent_us,
-                           "p10_us", corun->p10_us, "p90_us", corun->p90_us, "variation",
-                           corun->variation, "samples", corun->samples, "limiter", corun->limiter);
-  if (json) json_object_set_new(json, "overlap", number(corun->overlap));
+  json_t *json =
+      json_pack("{s:o, s:o, s:f, s:f, s:f, s:f, s:i, s:s}", "members", members, "serial_us",
+                number(corun->serial_us), "concurrent_us", corun->concurrent_us, "p10_us",
+                corun->p10_us, "p90_us", corun->p90_us, "variation", corun->variation, "samples",
+                corun->samples, "limiter", corun->limiter);
+  if (json) {
+    json_object_set_new(json, "overlap", number(corun->overlap));
+    json_object_set_new(json, "serial_warm_us", number(corun->serial_warm_us));
+    json_object_set_new(json, "concurrent_warm_us", number(corun->concurrent_warm_us));
+  }
   return json;
 }
 
-static cs_status add_set(const report *r, const cs_corun_set *set, json_t *list, int *wins) {
+/* What choosing together gains where tensors and weights are in the cache. */
+static bool add_warm(const cs_corun_outcome *outcome, json_t *json) {
+  if (!outcome->best_warm || isnan(outcome->fastest_alone->concurrent_warm_us)) return false;
+  double alone = outcome->fastest_alone->concurrent_warm_us;
+  double best = outcome->best_warm->concurrent_warm_us;
+  bool win = best <= CS_CORUN_WIN * alone;
+  json_object_set_new(json, "gain_warm", json_real(best > 0 ? alone / best : 1.0));
+  json_object_set_new(json, "win_warm", json_boolean(win));
+  json_object_set_new(json, "best_warm", corun_json(outcome->best_warm));
+  return win;
+}
+
+typedef struct corun_wins {
+  int cold, warm;
+} corun_wins;
+
+static cs_status add_set(const report *r, const cs_corun_set *set, json_t *list, corun_wins *wins) {
   cs_corun_outcome outcome;
   cs_profiling steps = cs_model_steps(r->p, r->p->program, r->p->tasks);
   CS_RETURN_IF_ERROR(cs_profiling_corun_outcome(&steps, set, &outcome));
@@ -138,12 +159,14 @@ static cs_status add_set(const report *r, const cs_corun_set *set, json_t *list,
   }
   double alone = outcome.fastest_alone->concurrent_us, best = outcome.best->concurrent_us;
   bool win = best <= CS_CORUN_WIN * alone;
-  *wins += win;
-  json_t *json = json_pack("{s:o, s:f, s:f, s:f, s:f, s:b, s:o, s:o}", "tasks", tasks, "serial_us",
-                           outcome.fastest_alone->serial_us, "fastest_alone_us", alone, "best_us",
-                           best, "gain", best > 0 ? alone / best : 1.0, "win", win, "fastest_alone",
-                           corun_json(outcome.fastest_alone), "best", corun_json(outcome.best));
+  wins->cold += win;
+  json_t *json =
+      json_pack("{s:o, s:o, s:f, s:f, s:f, s:b, s:o, s:o}", "tasks", tasks, "serial_us",
+                number(outcome.fastest_alone->serial_us), "fastest_alone_us", alone, "best_us",
+                best, "gain", best > 0 ? alone / best : 1.0, "win", win, "fastest_alone",
+                corun_json(outcome.fastest_alone), "best", corun_json(outcome.best));
   if (!json) return cs_no_memory("a report", 0);
+  wins->warm += add_warm(&outcome, json);
   json_array_append_new(list, json);
   return CS_OK;
 }
@@ -151,7 +174,8 @@ static cs_status add_set(const report *r, const cs_corun_set *set, json_t *list,
 static cs_status add_coruns(report *r) {
   const cs_corun_report *c = &r->p->coruns;
   cs_corun_set *sets = NULL;
-  int n = 0, wins = 0;
+  int n = 0;
+  corun_wins wins = {0};
   if (!r->p->options.corun) return CS_OK;
   cs_profiling steps = cs_model_steps(r->p, r->p->program, r->p->tasks);
   CS_RETURN_IF_ERROR(cs_profiling_corun_sets(&steps, &sets, &n));
@@ -159,11 +183,12 @@ static cs_status add_coruns(report *r) {
   json_t *list = json_array();
   for (int i = 0; i < n && st == CS_OK; i++) st = add_set(r, &sets[i], list, &wins);
   free(sets);
-  json_t *json = json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:f, s:s, s:o}", "sets",
-                           c->sets, "sets_cached", c->sets_cached, "sets_skipped", c->sets_skipped,
-                           "combinations", c->combinations, "traced", c->traced, "counted",
-                           c->counted, "limiter_differences", c->limiter_differences, "wins", wins,
-                           "seconds", c->seconds, "unavailable", c->unavailable, "list", list);
+  json_t *json =
+      json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:f, s:s, s:o}", "sets", c->sets,
+                "sets_cached", c->sets_cached, "sets_skipped", c->sets_skipped, "combinations",
+                c->combinations, "traced", c->traced, "counted", c->counted, "limiter_differences",
+                c->limiter_differences, "wins", wins.cold, "wins_warm", wins.warm, "seconds",
+                c->seconds, "unavailable", c->unavailable, "list", list);
   if (!json) return st != CS_OK ? st : cs_no_memory("a report", 0);
   json_object_set_new(r->root, "coruns", json);
   return st;

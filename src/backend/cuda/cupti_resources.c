@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profiler/resources.h"
+
 static bool same_dims(const int a[3], const int b[3]) {
   return memcmp(a, b, 3 * sizeof(int)) == 0;
 }
@@ -12,9 +14,10 @@ static bool same_name(const cs_kernel_info *k, const cs_kernel_trace *t) {
 }
 
 static bool same(const cs_kernel_info *k, const cs_kernel_trace *t) {
-  return same_name(k, t) && k->registers == t->registers && k->static_shared == t->static_shared &&
-         k->dynamic_shared == t->dynamic_shared && k->local_bytes == t->local_bytes &&
-         same_dims(k->grid, t->grid) && same_dims(k->block, t->block);
+  return same_name(k, t) && cs_registers_given(k->registers) == cs_registers_given(t->registers) &&
+         k->static_shared == t->static_shared && k->dynamic_shared == t->dynamic_shared &&
+         k->local_bytes == t->local_bytes && same_dims(k->grid, t->grid) &&
+         same_dims(k->block, t->block);
 }
 
 typedef struct comparison {
@@ -41,7 +44,9 @@ static void dims(comparison *c, const char *name, const char *what, const int gr
 }
 
 static void compare(comparison *c, const cs_kernel_info *k, const cs_kernel_trace *t) {
-  value(c, k->name, "registers", k->registers, t->registers);
+  if (cs_registers_given(k->registers) != cs_registers_given(t->registers)) {
+    value(c, k->name, "registers", k->registers, t->registers);
+  }
   value(c, k->name, "static shared bytes", k->static_shared, t->static_shared);
   value(c, k->name, "dynamic shared bytes", k->dynamic_shared, t->dynamic_shared);
   value(c, k->name, "local bytes", k->local_bytes, t->local_bytes);

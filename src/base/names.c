@@ -1,4 +1,4 @@
-#include "runtime/names.h"
+#include "base/names.h"
 
 #include <stdio.h>
 #include <string.h>

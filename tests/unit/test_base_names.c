@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "runtime/names.h"
+#include "base/names.h"
 
 static void test_nearest_first_each_once(void **state) {
   (void)state;

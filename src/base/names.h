@@ -1,6 +1,6 @@
 /* Names that were meant, for messages about names that do not exist. */
-#ifndef CONVSCHED_RUNTIME_NAMES_H_
-#define CONVSCHED_RUNTIME_NAMES_H_
+#ifndef CONVSCHED_BASE_NAMES_H_
+#define CONVSCHED_BASE_NAMES_H_
 
 #include "base/base.h"
 

@@ -1,0 +1,56 @@
+/* Inside of parsing options: their keys, their table, and those of `report`. */
+#ifndef CONVSCHED_CLI_OPTIONS_H_
+#define CONVSCHED_CLI_OPTIONS_H_
+
+#include <argp.h>
+
+#include "cli/cli.h"
+
+enum {
+  KEY_BATCH = 0x100,
+  KEY_DTYPE,
+  KEY_POLICY,
+  KEY_DEVICE,
+  KEY_WEIGHTS,
+  KEY_SEED,
+  KEY_WORKSPACE,
+  KEY_MEMORY,
+  KEY_STREAMS,
+  KEY_ALGORITHM,
+  KEY_BAN,
+  KEY_FROZEN,
+  KEY_REFRESH,
+  KEY_DETERMINISTIC,
+  KEY_CACHE,
+  KEY_PLAN,
+  KEY_INPUT,
+  KEY_OUTPUT,
+  KEY_DUMP,
+  KEY_SAMPLES,
+  KEY_VERIFY,
+  KEY_JSON,
+  KEY_QUIET,
+  KEY_VERBOSE,
+  KEY_CORUN,
+  KEY_COUNTERS,
+  KEY_NO_COUNTERS,
+  KEY_DEPTH,
+  KEY_NODE,
+  KEY_TABLE,
+  KEY_FORMAT,
+  KEY_CANDIDATES,
+  KEY_PROFILE,
+  KEY_PAPER,
+};
+
+typedef struct cli_option_entry {
+  struct argp_option option;
+  int needs; /* any of these CLI_* bits; 0: every command */
+} cli_option_entry;
+#define CLI_MAX_ENTRIES 64
+extern const cli_option_entry cli_option_entries[CLI_MAX_ENTRIES]; /* ended by a name of NULL */
+
+/* Ends the program with status 2 where the value is wrong. */
+error_t cli_parse_report_option(int key, char *text, struct argp_state *state, cli_options *out);
+
+#endif
