@@ -38,6 +38,9 @@ typedef struct cli_options {
   cs_report_candidates candidates;
   const char *profile;
   bool paper;
+  const char *import_path, *export_path;
+  int older_than; /* days; 0: not said */
+  bool resume;
 } cli_options;
 
 /* Which options a command takes (bits), for one parser that serves all. */
@@ -49,6 +52,7 @@ enum {
   CLI_OUTPUT = 1 << 4,
   CLI_DEVICE = 1 << 5,
   CLI_PROFILING = 1 << 6, /* depth, counters, co-runs, nodes */
+  CLI_CACHE = 1 << 8,     /* the folder of measurements, what is old */
   CLI_REPORTING = 1 << 7, /* table, format, profile, candidates, nodes; device, batch, dtype, … */
 };
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "profiler/cache.h"
 #include "profiler/record_json.h"
 
 /* ---- Opening ---- */
@@ -49,8 +50,10 @@ void cs_profile_keep_in_memory(cs_profile *profile, cs_status why) {
   profile->writable = false;
 }
 
-static cs_status load_and_compact(cs_profile *profile) {
+static cs_status load_and_compact(cs_profile *profile, int64_t cap) {
   bool wanted = false;
+  cs_cache_touch(profile->path);
+  CS_RETURN_IF_ERROR(cs_cache_trim(profile->path, cap, &profile->logger));
   CS_RETURN_IF_ERROR(cs_profile_load(profile));
   CS_RETURN_IF_ERROR(cs_profile_wants_compaction(profile, &wanted));
   if (!wanted) return CS_OK;
@@ -69,16 +72,19 @@ static cs_status load_and_compact(cs_profile *profile) {
 cs_status cs_profile_open(const char *directory, const char *device_identity,
                           const cs_logger *logger, cs_profile **out) {
   cs_status st = CS_OK;
+  int64_t cap = 0;
   *out = NULL;
+  CS_RETURN_IF_ERROR(cs_cache_cap(&cap));
   cs_profile *profile = cs_calloc(1, sizeof *profile);
   if (!profile) return cs_no_memory("a profile", sizeof *profile);
   if (logger) profile->logger = *logger;
   profile->writable = true;
+  profile->method = CS_MEASURE_VERSION;
   CS_TRY(st, cs_strdup_to(device_identity, &profile->identity), done);
   CS_TRY(st, cs_line_prefix(device_identity, &profile->prefix), done);
   profile->prefix_length = strlen(profile->prefix);
   st = make_path(directory, device_identity, &profile->path);
-  if (st == CS_OK) st = load_and_compact(profile);
+  if (st == CS_OK) st = load_and_compact(profile, cap);
   if (cs_status_code(st) == CS_CODE_IO || cs_status_code(st) == CS_CODE_BAD_INPUT) {
     cs_profile_keep_in_memory(profile, st);
     st = CS_OK;
@@ -95,8 +101,9 @@ done:
   return st;
 }
 
-/* The identity of the first line that tells one. */
-static cs_status first_identity(const char *path, const char *text, size_t length, char **out) {
+/* Device and method of the first line that tells one. */
+static cs_status first_identity(const char *path, const char *text, size_t length, char **out,
+                                int *method) {
   const char *end_of_text = text + length;
   for (const char *line = text; line < end_of_text;) {
     const char *end = memchr(line, '\n', (size_t)(end_of_text - line));
@@ -106,6 +113,7 @@ static cs_status first_identity(const char *path, const char *text, size_t lengt
     const char *device = json_string_value(json_object_get(root, "device"));
     bool ours = schema && device && strcmp(schema, "convsched.profile/1") == 0;
     cs_status st = ours ? cs_strdup_to(device, out) : CS_OK;
+    *method = (int)json_integer_value(json_object_get(root, "method"));
     json_decref(root);
     if (ours) return st;
     line = end + 1;
@@ -123,7 +131,8 @@ cs_status cs_profile_open_file(const char *path, const cs_logger *logger, cs_pro
   profile->read_only = true;
   CS_TRY(st, cs_strdup_to(path, &profile->path), done);
   CS_TRY(st, cs_read_maybe_gzip(path, &profile->text, &length), done);
-  CS_TRY(st, first_identity(path, profile->text, length, &profile->identity), done);
+  CS_TRY(st, first_identity(path, profile->text, length, &profile->identity, &profile->method),
+         done);
   CS_TRY(st, cs_line_prefix(profile->identity, &profile->prefix), done);
   profile->prefix_length = strlen(profile->prefix);
   CS_TRY(st, cs_profile_index(profile, length), done);

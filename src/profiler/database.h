@@ -47,6 +47,7 @@ struct cs_profile {
   char *prefix; /* of every line of this device; see cs_line_prefix */
   size_t prefix_length;
   cs_logger logger;
+  int method;     /* version of measuring; of a file of its own: that of its first line */
   bool writable;  /* false after the first failed append, and where only reading is wanted */
   bool read_only; /* opened as a file of its own */
   cs_profile_entry **entries;

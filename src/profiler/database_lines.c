@@ -206,7 +206,10 @@ static cs_status apply_pending(cs_profile *profile, cs_profile_entry *entry,
     const cs_pending_line *line = &profile->pending[entry->first_pending];
     bool bad = false;
     CS_RETURN_IF_ERROR(apply_line(profile, entry, line, &bad));
-    if (bad) cs_skipped_add(damaged, line->number);
+    if (bad) {
+      cs_skipped_add(damaged, line->number);
+      cs_skipped_add(&profile->damaged, line->number);
+    }
     entry->first_pending = line->next;
   }
   entry->last_pending = -1;
