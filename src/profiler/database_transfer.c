@@ -110,11 +110,11 @@ cs_status cs_profile_import(cs_profile *profile, const char *path, int *taken) {
     return cs_error(CS_CODE_IO, "the profile database cannot be written: nothing can be imported");
   }
   CS_TRY(st, latest_of_file(profile, path, &theirs, &other), done);
-  cs_report_skipped(&profile->logger, path, &other.damaged, &other.foreign);
   if (other.n == 0) {
     st = refuse(profile, path);
     goto done;
   }
+  cs_report_skipped(&profile->logger, path, &other.damaged, &other.foreign);
   CS_TRY(st, latest_of_profile(profile, &ours, &own), done);
   CS_TRY(st, new_lines(&ours, own.n, &theirs, &added, taken), done);
   if (*taken == 0) goto done;
