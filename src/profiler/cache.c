@@ -97,7 +97,8 @@ static cs_status remove_one(const char *path, const char *suffix) {
 cs_status cs_cache_remove(const char *path) {
   int lock = -1;
   CS_RETURN_IF_ERROR(cs_database_lock(path, LOCK_EX, &lock));
-  cs_status st = remove_one(path, "");
+  cs_status st = cs_database_remove_leftovers(path);
+  if (st == CS_OK) st = remove_one(path, "");
   for (size_t i = 0; i < sizeof beside / sizeof beside[0] && st == CS_OK; i++) {
     st = remove_one(path, beside[i]);
   }

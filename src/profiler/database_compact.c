@@ -133,6 +133,7 @@ cs_status cs_database_compact(const char *path, const char *identity) {
   size_t length = 0;
   int lock = -1;
   CS_TRY(st, cs_database_lock(path, LOCK_EX, &lock), done);
+  CS_TRY(st, cs_database_remove_leftovers(path), done);
   CS_TRY(st, cs_file_read(path, CS_PROFILE_FILE_LIMIT, &text, &length), done);
   CS_TRY(st, read_lines(identity, text, length, &lines), done);
   for (size_t i = 0; i < lines.n; i++) {

@@ -1,6 +1,9 @@
 /* The file of the database: appending under one lock (`path`.lock). */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -114,5 +117,35 @@ cs_status cs_database_read(const char *path, char **out, size_t *length) {
   cs_status_free(st);
   st = cs_file_read(path, CS_PROFILE_FILE_LIMIT, out, length);
   if (lock >= 0) close(lock);
+  return st;
+}
+
+/* ---- What a killed process leaves behind ---- */
+
+static cs_status remove_in(const char *directory, const char *name) {
+  cs_strbuf text = {0};
+  char *path = NULL;
+  cs_strbuf_printf(&text, "%s/%s", directory, name);
+  CS_RETURN_IF_ERROR(cs_strbuf_take(&text, &path));
+  cs_status st = CS_OK;
+  if (unlink(path) != 0 && errno != ENOENT) st = cs_io_error(path, "remove", errno);
+  free(path);
+  return st;
+}
+
+cs_status cs_database_remove_leftovers(const char *path) {
+  cs_status st = CS_OK;
+  char *directory = NULL, prefix[NAME_MAX + 1];
+  CS_RETURN_IF_ERROR(cs_path_beside(path, ".", &directory));
+  const char *slash = strrchr(path, '/');
+  snprintf(prefix, sizeof prefix, "%s.tmp.", slash ? slash + 1 : path);
+  DIR *folder = opendir(directory);
+  if (!folder) st = cs_io_error(directory, "list", errno);
+  for (const struct dirent *entry; folder && st == CS_OK && (entry = readdir(folder));) {
+    if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0) continue;
+    st = remove_in(directory, entry->d_name);
+  }
+  if (folder) closedir(folder);
+  free(directory);
   return st;
 }

@@ -241,7 +241,10 @@ static void test_compaction(void **state) {
   }
   cs_profile_close(profile);
   assert_int_equal(count_lines(path), 402);
+  snprintf(aside, sizeof aside, "%s.tmp.123", path);
+  append_text(aside, "half of it"); /* of a process that was killed while it did the same */
   profile = open_profile(f, DEVICE);
+  assert_int_not_equal(access(aside, F_OK), 0);
   assert_int_equal(count_lines(path), 4); /* two records, the completion, the other version */
   assert_int_equal(cs_profile_find(profile, "conv")->n_records, 2);
   assert_true(record_of(profile, "conv", "odd")->measured.cold_us == 200);
