@@ -149,7 +149,7 @@ cs_status cs_database_append(const char *path, const char *line, size_t length) 
 cs_status cs_database_append_unlocked(const char *path, const char *line,
                                       size_t length) CS_MUST_USE;
 
-/* Removes temporary files of rewriters that were killed. Under the lock: nobody else's are there. */
+/* Removes temporary files of rewriters that were killed. Under the lock: there are no others. */
 cs_status cs_database_remove_leftovers(const char *path) CS_MUST_USE;
 
 /* ---- database_compact.c ---- */

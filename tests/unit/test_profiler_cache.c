@@ -72,8 +72,8 @@ static void test_limit(void **state) {
   char *oldest = file_used_at(f, "oldest", 1000), *older = file_used_at(f, "older", 2000);
   char *recent = file_used_at(f, "recent", 3000), *own = file_used_at(f, "own", 500);
   char cap[32];
-  snprintf(cap, sizeof cap, "%lld",
-           (long long)(size_of(recent) + size_of(own) + size_of(older) / 2));
+  int64_t bytes = size_of(recent) + size_of(own) + size_of(older) / 2;
+  snprintf(cap, sizeof cap, "%lld", (long long)bytes);
   assert_int_equal(setenv(CS_CACHE_CAP_VARIABLE, cap, 1), 0);
   cs_profile *profile = open_profile(f, "own");
   assert_false(exists(oldest) || exists(older));

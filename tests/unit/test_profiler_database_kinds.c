@@ -168,6 +168,8 @@ static void test_coruns(void **state) {
   for (int opened = 0; opened < 2; opened++) {
     assert_int_equal(count_coruns(profile, NULL, NULL, NULL), 3);
     assert_int_equal(count_coruns(profile, "conv a", "conv b", &first), 2);
+    assert_non_null(first);
+    if (!first) return; /* static analysis does not know what an assertion does */
     assert_string_equal(first->members[0].signature, "conv a");
     assert_string_equal(first->members[0].candidate, "y");
     assert_string_equal(first->members[1].candidate, "x");
