@@ -93,7 +93,9 @@ cs_status run_dump_node(const cs_graph *graph, const char *item, char **node) {
 static cs_status dump_path(const char *item, const char *node, char **path) {
   cs_strbuf text = {0};
   bool named = item[strlen(node)] == '=';
-  cs_strbuf_printf(&text, named ? "%s" : "%s.npy", named ? item + strlen(node) + 1 : node);
+  const char *start = named ? item + strlen(node) + 1 : node;
+  cs_strbuf_append(&text, start, strlen(start));
+  if (!named) cs_strbuf_append(&text, ".npy", 4);
   for (size_t i = 0; !named && i < text.length; i++) {
     if (text.data[i] == '/') text.data[i] = '_';
   }
