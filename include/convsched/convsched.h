@@ -274,15 +274,6 @@ typedef struct cs_profile_options {
 } cs_profile_options;
 CS_API void cs_profile_options_init(cs_profile_options *options);
 
-/* Writes what is measured on this device (`cache_dir` NULL: the default) as `convsched.profile/1`,
- * sorted, compressed if the name ends in .gz. Errors: IO, NOT_FOUND (nothing is measured yet). */
-CS_API cs_status cs_device_export_profile(cs_device *device, const char *cache_dir,
-                                          const char *path) CS_MUST_USE;
-/* Takes over such a file's lines; *taken: how many. Errors: IO, BAD_INPUT (damaged, or measured on
- * another device or with other versions: both are named). */
-CS_API cs_status cs_device_import_profile(cs_device *device, const char *cache_dir,
-                                          const char *path, int *taken) CS_MUST_USE;
-
 /* Measures into the cache what it lacks of a network, for the session options' policy ("all" or
  * NULL: for every one), and reports (released with cs_string_free):
  * {"schema":"convsched.profile-report/1", "model", "batch", "dtype", "device":{"name","backend",
@@ -365,6 +356,32 @@ CS_API cs_status cs_text_save(const char *path, const char *text) CS_MUST_USE;
 
 /* Where measurements are kept unless told otherwise. Errors: IO (no home directory). */
 CS_API cs_status cs_default_cache_directory(char **out) CS_MUST_USE;
+
+/* What such a folder (NULL: the default) holds, released with cs_string_free, last used first:
+ * {"directory":…, "bytes":…, "cap_bytes":… (0: no limit), "files":[{"file","bytes","last_use"
+ * (seconds since 1970),
+ * "device","identity","method","operations","complete","records","rejected","kernels",
+ *  "coruns","damaged","foreign"}…]}; of a file that cannot be read "error" in place of what it
+ * says. Errors: IO; USAGE ($CONVSCHED_CACHE_CAP is no number of bytes). */
+CS_API cs_status cs_cache_json(const char *cache_dir, char **out) CS_MUST_USE;
+/* Removes what was not used for `older_than_days` (0: all), and says how many files of how many
+ * bytes. Errors: IO. */
+CS_API cs_status cs_cache_clear(const char *cache_dir, double older_than_days, int *files,
+                                int64_t *bytes) CS_MUST_USE;
+
+/* The device's own measurements in the cache: {"path" (null: in memory only), "device","identity",
+ * "method","operations",… as above}. */
+CS_API cs_status cs_device_profile_json(cs_device *device, const char *cache_dir,
+                                        char **out) CS_MUST_USE;
+/* Writes them, the latest of each, sorted; compressed if `path` ends in .gz. The same measurements
+ * give the same bytes. Errors: NOT_FOUND (nothing measured), IO. */
+CS_API cs_status cs_device_export_profile(cs_device *device, const char *cache_dir,
+                                          const char *path) CS_MUST_USE;
+/* Takes over an exported file's measurements, in place of those of the same candidates; *taken: the
+ * lines that were news. Errors: BAD_INPUT (of another device or version, which it names; damaged),
+ * IO. */
+CS_API cs_status cs_device_import_profile(cs_device *device, const char *cache_dir,
+                                          const char *path, int *taken) CS_MUST_USE;
 
 #ifdef __cplusplus
 }

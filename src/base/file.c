@@ -21,13 +21,20 @@ cs_status cs_file_read(const char *path, size_t limit, char **out, size_t *lengt
     goto done;
   }
   if (S_ISREG(info.st_mode) && (uint64_t)info.st_size <= limit) {
-    CS_TRY(st, cs_grow(&data, &capacity, (size_t)info.st_size + 1, 1), done);
+    /* One allocation, never touched before it is read into: room for the NUL, and for the byte that
+     * a read at the end is asked for. */
+    capacity = (size_t)info.st_size + 2;
+    data = cs_calloc(capacity, 1);
+    if (!data) {
+      st = cs_no_memory(path, capacity);
+      goto done;
+    }
   }
   for (;;) {
     if (used > limit) {
       CS_FAIL(st, done, CS_CODE_BAD_INPUT, "%s: larger than the limit of %zu bytes", path, limit);
     }
-    CS_TRY(st, cs_grow(&data, &capacity, used + 65536, 1), done);
+    if (capacity - used < 2) CS_TRY(st, cs_grow(&data, &capacity, used + 65536, 1), done);
     ssize_t n = read(fd, data + used, capacity - used - 1);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) {

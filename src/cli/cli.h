@@ -26,7 +26,6 @@ typedef struct cli_options {
   const char *policy; /* "all" or a name; NULL: not given */
   const char *device;
   const char *weights, *input, *output, *json, *plan, *cache_dir;
-  const char *export_path, *import_path;
   cli_list pins, bans, dumps, nodes;
   uint64_t seed;
   int64_t workspace_limit, memory_limit;
@@ -39,6 +38,9 @@ typedef struct cli_options {
   cs_report_candidates candidates;
   const char *profile;
   bool paper;
+  const char *import_path, *export_path;
+  int older_than; /* days; 0: not said */
+  bool resume;
 } cli_options;
 
 /* Which options a command takes (bits), for one parser that serves all. */
@@ -50,6 +52,7 @@ enum {
   CLI_OUTPUT = 1 << 4,
   CLI_DEVICE = 1 << 5,
   CLI_PROFILING = 1 << 6, /* depth, counters, co-runs, nodes */
+  CLI_CACHE = 1 << 8,     /* the folder of measurements, what is old */
   CLI_REPORTING = 1 << 7, /* table, format, profile, candidates, nodes; device, batch, dtype, … */
 };
 

@@ -134,6 +134,9 @@ static error_t parse_flag(int key, cli_options *out) {
     case KEY_CORUN:
       out->corun = true;
       return 0;
+    case KEY_RESUME:
+      out->resume = true;
+      return 0;
     case KEY_COUNTERS:
     case KEY_NO_COUNTERS:
       out->counters = key == KEY_COUNTERS;
@@ -163,13 +166,11 @@ static error_t parse_file(int key, char *text, cli_options *out) {
     case KEY_CACHE:
       out->cache_dir = text;
       return 0;
-    case KEY_EXPORT:
-      out->export_path = text;
-      return 0;
     case KEY_IMPORT:
       out->import_path = text;
       return 0;
-    case KEY_RESUME: /* what was measured is never measured again, so there is nothing to do */
+    case KEY_EXPORT:
+      out->export_path = text;
       return 0;
     default:
       return parse_flag(key, out);
@@ -204,6 +205,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state) {
     case KEY_SAMPLES:
       out->samples = (int)parse_integer(state, "samples", text, 1, 1000000);
       return 0;
+    case KEY_OLDER_THAN:
+      out->older_than = (int)parse_integer(state, "older-than", text, 1, 36500);
+      return 0;
     case KEY_WORKSPACE:
       out->workspace_limit = parse_bytes(state, "workspace-limit", text);
       return 0;
@@ -233,9 +237,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state) {
       add_item(state, &out->models, text);
       return 0;
     case ARGP_KEY_END:
-      if (out->models.n < parse->command->min_models && !out->export_path && !out->import_path) {
-        argp_error(state, "no model given");
-      }
+      if (out->models.n < parse->command->min_models) argp_error(state, "no model given");
       return 0;
     case KEY_TABLE:
     case KEY_FORMAT:

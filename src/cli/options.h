@@ -41,9 +41,10 @@ enum {
   KEY_CANDIDATES,
   KEY_PROFILE,
   KEY_PAPER,
-  KEY_EXPORT,
   KEY_IMPORT,
+  KEY_EXPORT,
   KEY_RESUME,
+  KEY_OLDER_THAN,
 };
 
 typedef struct cli_option_entry {

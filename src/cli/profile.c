@@ -154,32 +154,76 @@ static cs_status profile_graph(const cli_options *options, cs_device *device, co
   return st;
 }
 
-static cs_status import_first(const cli_options *options, cs_device *device) {
+/* ---- The device's measurements as a whole ---- */
+
+/* What an earlier profile has left behind. */
+static cs_status say_resumed(const cli_options *options, cs_device *device) {
+  char *text = NULL;
+  CS_RETURN_IF_ERROR(cs_device_profile_json(device, options->cache_dir, &text));
+  json_t *known = json_loads(text, 0, NULL);
+  cs_string_free(text);
+  if (!known) return cs_no_memory("a profile's description", 0);
+  long long operations = integer_of(known, "operations"), complete = integer_of(known, "complete");
+  if (operations == 0) {
+    cs_log(cli_logger(options), CS_LOG_INFO, "nothing to resume: nothing is measured yet on %s",
+           text_of(known, "device"));
+  } else {
+    cs_log(cli_logger(options), CS_LOG_INFO,
+           "resumes: %lld operations of %s are measured, %lld were interrupted and are measured "
+           "anew, %lld co-runs are there",
+           complete, text_of(known, "device"), operations - complete, integer_of(known, "coruns"));
+  }
+  json_decref(known);
+  return CS_OK;
+}
+
+static cs_status import_profile(const cli_options *options, cs_device *device) {
   int taken = 0;
-  if (!options->import_path) return CS_OK;
   CS_RETURN_IF_ERROR(
       cs_device_import_profile(device, options->cache_dir, options->import_path, &taken));
-  if (!options->quiet) fprintf(stderr, "convsched: %d lines of %s\n", taken, options->import_path);
+  cs_log(cli_logger(options), CS_LOG_INFO, "%s: %d line%s of it %s news", options->import_path,
+         taken, taken == 1 ? "" : "s", taken == 1 ? "was" : "were");
   return CS_OK;
+}
+
+static cs_status check_use(const cli_options *options) {
+  if (options->resume && options->refresh) {
+    return cli_error(CS_CODE_USAGE,
+                     "--resume with --refresh: one keeps what is measured, the other does not");
+  }
+  if (options->models.n > 0) return CS_OK;
+  if (!options->import_path && !options->export_path) {
+    return cli_error(CS_CODE_USAGE, "profile: no model given, and neither --import nor --export");
+  }
+  if (options->json) return cli_error(CS_CODE_USAGE, "profile --json: no model given to report on");
+  return CS_OK;
+}
+
+static cs_status profile_models(const cli_options *options, cs_device *device) {
+  json_t *reports = json_array();
+  int n_cases = options->models.n * options->n_batches * options->n_precisions;
+  cs_status st = CS_OK;
+  for (int m = 0; m < options->models.n && st == CS_OK; m++) {
+    st = profile_graph(options, device, options->models.items[m], reports);
+  }
+  if (st == CS_OK) st = cli_write_records(options, n_cases, reports);
+  json_decref(reports);
+  return st;
 }
 
 static cs_status profile_command(const cli_options *options) {
   cs_status st = CS_OK;
   cs_device *device = NULL;
-  json_t *reports = json_array();
-  int n_cases = options->models.n * options->n_batches * options->n_precisions;
-  CS_TRY(st, cs_device_open(options->device, cli_logger(options), &device), done);
-  CS_TRY(st, import_first(options, device), done);
-  for (int m = 0; m < options->models.n; m++) {
-    CS_TRY(st, profile_graph(options, device, options->models.items[m], reports), done);
-  }
-  CS_TRY(st, n_cases > 0 ? cli_write_records(options, n_cases, reports) : CS_OK, done);
+  CS_RETURN_IF_ERROR(check_use(options));
+  CS_RETURN_IF_ERROR(cs_device_open(options->device, cli_logger(options), &device));
+  if (options->import_path) CS_TRY(st, import_profile(options, device), done);
+  if (options->resume) CS_TRY(st, say_resumed(options, device), done);
+  if (options->models.n > 0) CS_TRY(st, profile_models(options, device), done);
   if (options->export_path) {
     st = cs_device_export_profile(device, options->cache_dir, options->export_path);
   }
 done:
   cs_device_close(device);
-  json_decref(reports);
   return st;
 }
 
@@ -190,9 +234,11 @@ const cli_command cli_profile = {
     .help =
         "Measures every candidate of every operation of a network, in each layout the device "
         "likes, and keeps the measurements for later runs; what is there already is not measured "
-        "again. --corun adds sets of independent convolutions, run together.\v"
-        "Example:\n  convsched profile models/googlenet.json --dtype f16 --batch 32 --corun",
+        "again. --corun adds sets of independent convolutions, run together. --import and --export "
+        "carry measurements from and to other machines with the same device; without a model "
+        "nothing is measured.\v"
+        "Examples:\n  convsched profile models/googlenet.json --dtype f16 --batch 32 --corun\n"
+        "  convsched profile --export h100.jsonl.gz",
     .options = CLI_PLANNING | CLI_JSON | CLI_PROFILING,
-    .min_models = 1,
     .max_models = CLI_MAX_LIST,
     .run = profile_command};

@@ -1,4 +1,4 @@
-/* The small commands: inspect, doctor, cache, generate-weights. */
+/* The small commands: inspect, doctor, generate-weights. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -131,25 +131,6 @@ const cli_command cli_doctor = {
         "Example:\n  convsched doctor",
     .options = CLI_JSON,
     .run = doctor_command};
-
-/* ---- cache ---- */
-
-static cs_status cache_command(const cli_options *options) {
-  (void)options;
-  char *path = NULL;
-  CS_RETURN_IF_ERROR(cs_default_cache_directory(&path));
-  cs_strbuf text = {0};
-  cs_strbuf_printf(&text, "%s\n", path);
-  cs_string_free(path);
-  return print_buffer(&text);
-}
-
-const cli_command cli_cache = {
-    .name = "cache",
-    .arguments = "",
-    .summary = "Print the folder that measurements are kept in",
-    .help = "Prints the folder of the profile database.\vExample:\n  du -sh $(convsched cache)",
-    .run = cache_command};
 
 /* ---- generate-weights ---- */
 

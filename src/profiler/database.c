@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "profiler/cache.h"
 #include "profiler/record_json.h"
 
 /* ---- Opening ---- */
@@ -49,9 +50,13 @@ void cs_profile_keep_in_memory(cs_profile *profile, cs_status why) {
   profile->writable = false;
 }
 
-static cs_status load_and_compact(cs_profile *profile) {
+static cs_status load_and_compact(cs_profile *profile, int64_t cap) {
+  bool wanted = false;
+  cs_cache_touch(profile->path);
+  CS_RETURN_IF_ERROR(cs_cache_trim(profile->path, cap, &profile->logger));
   CS_RETURN_IF_ERROR(cs_profile_load(profile));
-  if (!cs_profile_wants_compaction(profile)) return CS_OK;
+  CS_RETURN_IF_ERROR(cs_profile_wants_compaction(profile, &wanted));
+  if (!wanted) return CS_OK;
   cs_status compacted = cs_database_compact(profile->path, profile->identity);
   if (compacted != CS_OK) {
     cs_profile_keep_in_memory(profile, compacted);
@@ -67,16 +72,19 @@ static cs_status load_and_compact(cs_profile *profile) {
 cs_status cs_profile_open(const char *directory, const char *device_identity,
                           const cs_logger *logger, cs_profile **out) {
   cs_status st = CS_OK;
+  int64_t cap = 0;
   *out = NULL;
+  CS_RETURN_IF_ERROR(cs_cache_cap(&cap));
   cs_profile *profile = cs_calloc(1, sizeof *profile);
   if (!profile) return cs_no_memory("a profile", sizeof *profile);
   if (logger) profile->logger = *logger;
   profile->writable = true;
+  profile->method = CS_MEASURE_VERSION;
   CS_TRY(st, cs_strdup_to(device_identity, &profile->identity), done);
   CS_TRY(st, cs_line_prefix(device_identity, &profile->prefix), done);
   profile->prefix_length = strlen(profile->prefix);
   st = make_path(directory, device_identity, &profile->path);
-  if (st == CS_OK) st = load_and_compact(profile);
+  if (st == CS_OK) st = load_and_compact(profile, cap);
   if (cs_status_code(st) == CS_CODE_IO || cs_status_code(st) == CS_CODE_BAD_INPUT) {
     cs_profile_keep_in_memory(profile, st);
     st = CS_OK;
@@ -85,7 +93,7 @@ cs_status cs_profile_open(const char *directory, const char *device_identity,
     profile->path = NULL;
   }
   if (st != CS_OK) goto done;
-  cs_profile_report_skipped(profile, &profile->damaged, &profile->foreign);
+  cs_report_skipped(&profile->logger, profile->path, &profile->damaged, &profile->foreign);
   *out = profile;
   profile = NULL;
 done:
@@ -93,8 +101,9 @@ done:
   return st;
 }
 
-/* The identity of the first line that tells one. */
-static cs_status first_identity(const char *path, const char *text, size_t length, char **out) {
+/* Device and method of the first line that tells one. */
+static cs_status first_identity(const char *path, const char *text, size_t length, char **out,
+                                int *method) {
   const char *end_of_text = text + length;
   for (const char *line = text; line < end_of_text;) {
     const char *end = memchr(line, '\n', (size_t)(end_of_text - line));
@@ -104,6 +113,7 @@ static cs_status first_identity(const char *path, const char *text, size_t lengt
     const char *device = json_string_value(json_object_get(root, "device"));
     bool ours = schema && device && strcmp(schema, "convsched.profile/1") == 0;
     cs_status st = ours ? cs_strdup_to(device, out) : CS_OK;
+    *method = (int)json_integer_value(json_object_get(root, "method"));
     json_decref(root);
     if (ours) return st;
     line = end + 1;
@@ -118,13 +128,15 @@ cs_status cs_profile_open_file(const char *path, const cs_logger *logger, cs_pro
   cs_profile *profile = cs_calloc(1, sizeof *profile);
   if (!profile) return cs_no_memory("a profile", sizeof *profile);
   if (logger) profile->logger = *logger;
+  profile->read_only = true;
   CS_TRY(st, cs_strdup_to(path, &profile->path), done);
   CS_TRY(st, cs_read_maybe_gzip(path, &profile->text, &length), done);
-  CS_TRY(st, first_identity(path, profile->text, length, &profile->identity), done);
+  CS_TRY(st, first_identity(path, profile->text, length, &profile->identity, &profile->method),
+         done);
   CS_TRY(st, cs_line_prefix(profile->identity, &profile->prefix), done);
   profile->prefix_length = strlen(profile->prefix);
   CS_TRY(st, cs_profile_index(profile, length), done);
-  cs_profile_report_skipped(profile, &profile->damaged, &profile->foreign);
+  cs_report_skipped(&profile->logger, profile->path, &profile->damaged, &profile->foreign);
   *out = profile;
   profile = NULL;
 done:
@@ -171,33 +183,49 @@ const cs_op_profile *cs_profile_find(const cs_profile *profile, const char *sign
   return &entry->op;
 }
 
-cs_status cs_profile_coruns(const cs_profile *profile, const char *const *signatures, int n,
-                            const cs_corun ***out, int *count) {
-  cs_status st = CS_OK;
-  char *wanted = NULL;
-  const cs_corun **found = NULL;
-  size_t capacity = 0, used = 0;
-  cs_profile *cache = (cs_profile *)(uintptr_t)profile;
-  *out = NULL;
-  *count = 0;
-  if (signatures) CS_RETURN_IF_ERROR(cs_corun_signature(signatures, n, &wanted));
+/* Appends an entry's co-runs to a growing array. */
+static cs_status collect_coruns(cs_profile *profile, cs_profile_entry *entry, const cs_corun ***out,
+                                size_t *capacity, int *count) {
+  CS_RETURN_IF_ERROR(cs_profile_materialise(profile, entry));
+  CS_RETURN_IF_ERROR(
+      cs_grow(out, capacity, (size_t)*count + entry->n_coruns + 1, sizeof(const cs_corun *)));
+  for (size_t i = 0; i < entry->n_coruns; i++) (*out)[(*count)++] = &entry->coruns[i];
+  return CS_OK;
+}
+
+static cs_status collect_all(cs_profile *profile, const cs_corun ***out, int *count) {
+  size_t capacity = 0;
   for (size_t e = 0; e < profile->n_entries; e++) {
     cs_profile_entry *entry = profile->entries[e];
-    const char *signature = entry->op.signature;
-    if (wanted ? strcmp(signature, wanted) != 0
-               : strncmp(signature, CS_CORUN_PREFIX, strlen(CS_CORUN_PREFIX)) != 0) {
-      continue;
-    }
-    CS_TRY(st, cs_profile_materialise(cache, entry), done);
-    CS_TRY(st, cs_grow(&found, &capacity, used + entry->n_coruns + 1, sizeof *found), done);
-    for (size_t i = 0; i < entry->n_coruns; i++) found[used++] = &entry->coruns[i];
+    if (strncmp(entry->op.signature, CS_CORUN_PREFIX, strlen(CS_CORUN_PREFIX)) != 0) continue;
+    CS_RETURN_IF_ERROR(collect_coruns(profile, entry, out, &capacity, count));
   }
-  *out = found;
-  *count = (int)used;
-  found = NULL;
-done:
+  return CS_OK;
+}
+
+static cs_status collect_some(cs_profile *profile, const char *const *signatures, int n,
+                              const cs_corun ***out, int *count) {
+  size_t capacity = 0;
+  char *wanted = NULL;
+  cs_profile_entry *entry = NULL;
+  CS_RETURN_IF_ERROR(cs_corun_signature(signatures, n, &wanted));
+  cs_status st = cs_profile_entry_of(profile, wanted, strlen(wanted), false, &entry);
+  if (st == CS_OK && entry) st = collect_coruns(profile, entry, out, &capacity, count);
   free(wanted);
-  free(found);
+  return st;
+}
+
+cs_status cs_profile_coruns(const cs_profile *profile, const char *const *signatures, int n,
+                            const cs_corun ***out, int *count) {
+  cs_profile *cache = (cs_profile *)(uintptr_t)profile; /* as in cs_profile_find */
+  *out = NULL;
+  *count = 0;
+  cs_status st =
+      signatures ? collect_some(cache, signatures, n, out, count) : collect_all(cache, out, count);
+  if (st == CS_OK) return CS_OK;
+  free(*out);
+  *out = NULL;
+  *count = 0;
   return st;
 }
 

@@ -47,7 +47,9 @@ struct cs_profile {
   char *prefix; /* of every line of this device; see cs_line_prefix */
   size_t prefix_length;
   cs_logger logger;
-  bool writable; /* false after the first failed append, and where only reading is wanted */
+  int method;     /* version of measuring; of a file of its own: that of its first line */
+  bool writable;  /* false after the first failed append, and where only reading is wanted */
+  bool read_only; /* opened as a file of its own */
   cs_profile_entry **entries;
   size_t n_entries, entries_capacity;
   size_t *buckets; /* open addressing: entry index + 1, 0: empty */
@@ -106,7 +108,7 @@ cs_status cs_profile_load(cs_profile *profile) CS_MUST_USE;
 /* Indexes profile->text. */
 cs_status cs_profile_index(cs_profile *profile, size_t length) CS_MUST_USE;
 /* More than twice as many lines as the latest of each key need. */
-bool cs_profile_wants_compaction(const cs_profile *profile);
+cs_status cs_profile_wants_compaction(const cs_profile *profile, bool *out) CS_MUST_USE;
 
 /* ---- database_lines.c ---- */
 
@@ -117,8 +119,8 @@ cs_status cs_profile_apply(cs_profile *profile, cs_profile_entry *entry, const j
                            bool *damaged) CS_MUST_USE;
 void cs_skipped_add(cs_skipped_lines *skipped, int number);
 /* Warns about what is skipped, naming the lines; silent if nothing is. */
-void cs_profile_report_skipped(const cs_profile *profile, const cs_skipped_lines *damaged,
-                               const cs_skipped_lines *foreign);
+void cs_report_skipped(const cs_logger *logger, const char *path, const cs_skipped_lines *damaged,
+                       const cs_skipped_lines *foreign);
 
 typedef enum cs_line_kind {
   CS_LINE_RECORD,
@@ -136,14 +138,19 @@ cs_line_kind cs_line_classify(const char *identity, const char *line, size_t len
 
 /* ---- database_file.c ---- */
 
-/* Takes the lock of a database file; close() gives it back. */
-cs_status cs_database_lock(const char *path, int *out) CS_MUST_USE;
+/* Takes the lock of a database file, LOCK_EX or (to read) LOCK_SH; close() gives it back. */
+cs_status cs_database_lock(const char *path, int operation, int *out) CS_MUST_USE;
+/* Reads a database file while nobody is in the middle of a line. */
+cs_status cs_database_read(const char *path, char **out, size_t *length) CS_MUST_USE;
 /* Appends `line` (with its newline; or several lines) in one write under the lock, on a fresh line
  * even where the last one was torn. A failed write leaves the file as it was. */
 cs_status cs_database_append(const char *path, const char *line, size_t length) CS_MUST_USE;
 /* The same without the lock. */
 cs_status cs_database_append_unlocked(const char *path, const char *line,
                                       size_t length) CS_MUST_USE;
+
+/* Removes temporary files of rewriters that were killed. Under the lock: there are no others. */
+cs_status cs_database_remove_leftovers(const char *path) CS_MUST_USE;
 
 /* ---- database_compact.c ---- */
 
@@ -159,9 +166,15 @@ cs_status cs_read_maybe_gzip(const char *path, char **out, size_t *length) CS_MU
 /* Replaces `path`, compressed if its name ends in .gz; the same data give the same bytes. */
 cs_status cs_write_maybe_gzip(const char *path, const char *data, size_t length) CS_MUST_USE;
 
-/* The latest line of each key among `text`, sorted by key, each with its newline; the damaged and
- * those of other devices are left out, *taken counts what is in. */
+/* What cs_lines_latest found. */
+typedef struct cs_latest_lines {
+  int n; /* lines given back */
+  cs_skipped_lines damaged, foreign;
+} cs_latest_lines;
+
+/* The latest line of each key among `text`, sorted by key, each with its newline. The damaged and
+ * those of other devices are left out, and reported. */
 cs_status cs_lines_latest(const char *identity, const char *text, size_t length, cs_strbuf *out,
-                          int *taken) CS_MUST_USE;
+                          cs_latest_lines *report) CS_MUST_USE;
 
 #endif

@@ -89,23 +89,51 @@ cs_status cs_profile_mark_complete(cs_profile *profile, const char *signature,
 
 /* ---- Kernels, co-runs, the device ---- */
 
+/* *same: the record's kernels would read the same. */
+static cs_status is_known(const cs_profile *profile, const char *signature, const cs_record *record,
+                          const char *line, bool *same) {
+  char *known = NULL;
+  *same = false;
+  if (record->n_kernels == 0) return CS_OK;
+  CS_RETURN_IF_ERROR(cs_line_of_kernels(profile->prefix, signature, record->candidate.id,
+                                        record->kernels, record->n_kernels, &known));
+  *same = strcmp(known, line) == 0;
+  free(known);
+  return CS_OK;
+}
+
+static cs_status normalised_kernels(const cs_record *record, const cs_kernel_profile *kernels,
+                                    int n, cs_kernel_profile **out) {
+  cs_kernel_profile *copy = cs_calloc((size_t)n, sizeof *copy);
+  if (!copy) return cs_no_memory("kernels", (size_t)n * sizeof *copy);
+  memcpy(copy, kernels, (size_t)n * sizeof *copy);
+  for (int i = 0; i < n; i++) cs_kernel_normalise(&copy[i]);
+  cs_kernels_take_counters(record->kernels, record->n_kernels, copy, n);
+  *out = copy;
+  return CS_OK;
+}
+
 cs_status cs_profile_add_kernels(cs_profile *profile, const char *signature, const char *candidate,
                                  const cs_kernel_profile *kernels, int n) {
   cs_status st = CS_OK;
   cs_profile_entry *entry = NULL;
+  cs_kernel_profile *copy = NULL;
   char *line = NULL;
-  cs_kernel_profile *copy = cs_calloc((size_t)cs_max_i64(n, 1), sizeof *copy);
-  if (!copy) return cs_no_memory("kernels", (size_t)n * sizeof *copy);
-  if (n > 0) memcpy(copy, kernels, (size_t)n * sizeof *copy);
+  bool same = false;
+  if (n < 1) {
+    return cs_error(CS_CODE_INTERNAL, "profile: %d kernels for %s of %s, wanted at least one", n,
+                    candidate, signature);
+  }
   CS_TRY(st, cs_profile_ready_entry(profile, signature, &entry), done);
   const cs_record *record = cs_profile_record_of(entry, candidate);
   if (!record) {
     CS_FAIL(st, done, CS_CODE_NOT_FOUND, "profile: %s has no record of candidate %s", signature,
             candidate);
   }
-  for (int i = 0; i < n; i++) cs_kernel_normalise(&copy[i]);
-  cs_kernels_take_counters(record->kernels, record->n_kernels, copy, n);
+  CS_TRY(st, normalised_kernels(record, kernels, n, &copy), done);
   CS_TRY(st, cs_line_of_kernels(profile->prefix, signature, candidate, copy, n, &line), done);
+  CS_TRY(st, is_known(profile, signature, record, line, &same), done);
+  if (same) goto done;
   CS_TRY(st, cs_profile_put_kernels(entry, candidate, &copy, n), done);
   append_line(profile, line);
 done:

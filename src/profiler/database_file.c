@@ -1,33 +1,59 @@
 /* The file of the database: appending under one lock (`path`.lock). */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "profiler/database.h"
 
-cs_status cs_database_lock(const char *path, int *out) {
+/* A folder that cannot be written may still be read, under a lock that others have created. */
+static int open_lock(const char *lock_path, int operation) {
+  int fd = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (fd < 0 && operation == LOCK_SH) fd = open(lock_path, O_RDONLY | O_CLOEXEC);
+  return fd;
+}
+
+static int flock_patiently(int fd, int operation) {
+  int rc;
+  while ((rc = flock(fd, operation)) != 0 && errno == EINTR) continue;
+  return rc;
+}
+
+/* The lock is of the file that has the name now, not of one that was removed while we waited. */
+static bool is_current(int fd, const char *lock_path) {
+  struct stat held, named;
+  return fstat(fd, &held) == 0 && stat(lock_path, &named) == 0 && held.st_dev == named.st_dev &&
+         held.st_ino == named.st_ino;
+}
+
+cs_status cs_database_lock(const char *path, int operation, int *out) {
   cs_status st = CS_OK;
   cs_strbuf name = {0};
   char *lock_path = NULL;
   cs_strbuf_printf(&name, "%s.lock", path);
   CS_RETURN_IF_ERROR(cs_strbuf_take(&name, &lock_path));
-  *out = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (*out < 0) {
-    st = cs_io_error(lock_path, "create", errno);
-    goto done;
-  }
-  while (flock(*out, LOCK_EX) != 0) {
-    if (errno == EINTR) continue;
-    st = cs_io_error(lock_path, "lock", errno);
+  for (;;) {
+    *out = open_lock(lock_path, operation);
+    if (*out < 0) {
+      st = cs_io_error(lock_path, "create", errno);
+      break;
+    }
+    if (flock_patiently(*out, operation) != 0) {
+      st = cs_io_error(lock_path, "lock", errno);
+      close(*out);
+      *out = -1;
+      break;
+    }
+    if (is_current(*out, lock_path)) break;
     close(*out);
-    *out = -1;
-    goto done;
   }
-done:
   free(lock_path);
   return st;
 }
@@ -77,8 +103,49 @@ done:
 
 cs_status cs_database_append(const char *path, const char *line, size_t length) {
   int lock = -1;
-  CS_RETURN_IF_ERROR(cs_database_lock(path, &lock));
+  CS_RETURN_IF_ERROR(cs_database_lock(path, LOCK_EX, &lock));
   cs_status st = cs_database_append_unlocked(path, line, length);
   close(lock);
+  return st;
+}
+
+cs_status cs_database_read(const char *path, char **out, size_t *length) {
+  int lock = -1;
+  if (access(path, F_OK) != 0) return cs_io_error(path, "open", errno);
+  /* Where no lock can be had (a folder of others, never written to), there is none to wait for. */
+  cs_status st = cs_database_lock(path, LOCK_SH, &lock);
+  cs_status_free(st);
+  st = cs_file_read(path, CS_PROFILE_FILE_LIMIT, out, length);
+  if (lock >= 0) close(lock);
+  return st;
+}
+
+/* ---- What a killed process leaves behind ---- */
+
+static cs_status remove_in(const char *directory, const char *name) {
+  cs_strbuf text = {0};
+  char *path = NULL;
+  cs_strbuf_printf(&text, "%s/%s", directory, name);
+  CS_RETURN_IF_ERROR(cs_strbuf_take(&text, &path));
+  cs_status st = CS_OK;
+  if (unlink(path) != 0 && errno != ENOENT) st = cs_io_error(path, "remove", errno);
+  free(path);
+  return st;
+}
+
+cs_status cs_database_remove_leftovers(const char *path) {
+  cs_status st = CS_OK;
+  char *directory = NULL, prefix[NAME_MAX + 1];
+  CS_RETURN_IF_ERROR(cs_path_beside(path, ".", &directory));
+  const char *slash = strrchr(path, '/');
+  snprintf(prefix, sizeof prefix, "%s.tmp.", slash ? slash + 1 : path);
+  DIR *folder = opendir(directory);
+  if (!folder) st = cs_io_error(directory, "list", errno);
+  for (const struct dirent *entry; folder && st == CS_OK && (entry = readdir(folder));) {
+    if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0) continue;
+    st = remove_in(directory, entry->d_name);
+  }
+  if (folder) closedir(folder);
+  free(directory);
   return st;
 }

@@ -25,14 +25,14 @@ static void print_skipped(cs_strbuf *text, const cs_skipped_lines *skipped, cons
   cs_strbuf_printf(text, "%s)", skipped->n > room ? ", …" : "");
 }
 
-void cs_profile_report_skipped(const cs_profile *profile, const cs_skipped_lines *damaged,
-                               const cs_skipped_lines *foreign) {
+void cs_report_skipped(const cs_logger *logger, const char *path, const cs_skipped_lines *damaged,
+                       const cs_skipped_lines *foreign) {
   cs_strbuf text = {0};
   print_skipped(&text, damaged, "damaged");
   print_skipped(&text, foreign, "of another version or device");
   if (text.length > 0 && !text.failed) {
-    cs_log(&profile->logger, damaged->n ? CS_LOG_WARNING : CS_LOG_INFO,
-           "%s: skipped lines count as not measured: %s", profile->path, text.data);
+    cs_log(logger, damaged->n ? CS_LOG_WARNING : CS_LOG_INFO,
+           "%s: skipped lines count as not measured: %s", path, text.data);
   }
   cs_strbuf_free(&text);
 }
@@ -206,7 +206,10 @@ static cs_status apply_pending(cs_profile *profile, cs_profile_entry *entry,
     const cs_pending_line *line = &profile->pending[entry->first_pending];
     bool bad = false;
     CS_RETURN_IF_ERROR(apply_line(profile, entry, line, &bad));
-    if (bad) cs_skipped_add(damaged, line->number);
+    if (bad) {
+      cs_skipped_add(damaged, line->number);
+      cs_skipped_add(&profile->damaged, line->number);
+    }
     entry->first_pending = line->next;
   }
   entry->last_pending = -1;
@@ -218,6 +221,6 @@ cs_status cs_profile_materialise(cs_profile *profile, cs_profile_entry *entry) {
   if (entry->first_pending < 0) return CS_OK;
   cs_status st = apply_pending(profile, entry, &damaged);
   cs_profile_sort(entry);
-  cs_profile_report_skipped(profile, &damaged, &none);
+  cs_report_skipped(&profile->logger, profile->path, &damaged, &none);
   return st;
 }

@@ -77,8 +77,10 @@ typedef struct cs_profile cs_profile;
 
 /* Opens (creating) the database below `directory` (NULL: $XDG_CACHE_HOME/convsched/v1, else
  * ~/.cache/convsched/v1) for one device identity. An unwritable directory warns once and keeps
- * everything in memory. Damaged lines and lines of other versions are misses: counted, reported
- * once with their line numbers, never deleted. */
+ * everything in memory. Where the folder is larger than $CONVSCHED_CACHE_CAP (default 1 GiB), files
+ * of other devices go, used longest ago first; USAGE if that is no number of bytes. Damaged lines
+ * and lines of other versions are misses: counted, reported once with their line numbers, never
+ * deleted. */
 cs_status cs_profile_open(const char *directory, const char *device_identity,
                           const cs_logger *logger, cs_profile **out) CS_MUST_USE;
 void cs_profile_close(cs_profile *profile);

@@ -100,20 +100,6 @@ cs_status cs_device_profile(cs_device *device, const char *directory, cs_profile
   return CS_OK;
 }
 
-cs_status cs_device_export_profile(cs_device *device, const char *cache_dir, const char *path) {
-  cs_profile *profile;
-  CS_RETURN_IF_ERROR(cs_device_profile(device, cache_dir, &profile));
-  return cs_profile_export(profile, path);
-}
-
-cs_status cs_device_import_profile(cs_device *device, const char *cache_dir, const char *path,
-                                   int *taken) {
-  cs_profile *profile;
-  *taken = 0;
-  CS_RETURN_IF_ERROR(cs_device_profile(device, cache_dir, &profile));
-  return cs_profile_import(profile, path, taken);
-}
-
 cs_status cs_device_info_json(const cs_device *device, char **out) {
   const cs_device_info *info = device->backend->vtable->info(device->backend);
   json_t *json =

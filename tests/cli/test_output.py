@@ -159,11 +159,6 @@ class OtherCommands(CommandTest):
         self.accepted(self.execute("profile", self.model(), "--device", "cpu"))
         self.accepted(self.run_tiny("--frozen"))
 
-    def test_cache(self):
-        self.accepted(self.run_tiny())
-        out, _ = self.accepted(self.execute("cache"))
-        self.assertIn(str(self.folder / "cache"), out)
-
 
 if __name__ == "__main__":
     harness.main()
