@@ -143,7 +143,11 @@ class OtherCommands(CommandTest):
     def test_plan_table(self):
         out, _ = self.accepted(self.execute("plan", self.model(), "--device", "cpu", "--policy", "sequential"))
         rows = [line.split() for line in out.splitlines()[1:]]
-        self.assertEqual({row[5] for row in rows}, {"conv1", "conv2"})
+        # Where the measured layouts differ, copies stand between the convolutions and the concat.
+        names = [row[5] for row in rows]
+        self.assertEqual({name for name in names if not name.startswith("copy:")}, {"conv1", "conv2"})
+        copied = {name.split(":")[1] for name in names if name.startswith("copy:")}
+        self.assertLessEqual(copied, {"x", "conv1", "relu1", "conv2", "cat"})
 
     def test_plan_is_reproducible(self):
         self.accepted(self.run_tiny("--policy", "streams"))
