@@ -16,22 +16,16 @@
 #include <jansson.h>
 
 #include "convsched/convsched.h"
-
-#define PROFILE_CONV(name, input, channels, kernel, pad)                              \
-  "{\"name\":\"" name "\",\"op\":\"Conv\",\"inputs\":[\"" input                       \
-  "\"],\"attrs\":{\"out_channels\":" channels ",\"kernel_shape\":[" kernel "," kernel \
-  "],\"pads\":[" pad "," pad "," pad "," pad                                          \
-  "],\"bias\":true}},"                                                                \
-  "{\"name\":\"" name ".relu\",\"op\":\"Relu\",\"inputs\":[\"" name "\"]},"
+#include "module_conv.h"
 
 /* An inception module of three branches. */
 static const char profile_module[] =
     "{\"schema\":\"convsched.graph/1\",\"name\":\"module\","
     "\"inputs\":[{\"name\":\"x\",\"shape\":[\"N\",64,14,14],\"dtype\":\"f32\"}],\"nodes\":["
-    PROFILE_CONV("b1", "x", "32", "1", "0")
-    PROFILE_CONV("r3", "x", "48", "1", "0")
-    PROFILE_CONV("b3", "r3.relu", "48", "3", "1")
-    PROFILE_CONV("b5", "x", "16", "5", "2")
+    MODULE_CONV("b1", "x", "32", "1", "0")
+    MODULE_CONV("r3", "x", "48", "1", "0")
+    MODULE_CONV("b3", "r3.relu", "48", "3", "1")
+    MODULE_CONV("b5", "x", "16", "5", "2")
     "{\"name\":\"cat\",\"op\":\"Concat\",\"inputs\":[\"b1.relu\",\"b3.relu\",\"b5.relu\"],"
     "\"attrs\":{\"axis\":1}}],\"outputs\":[\"cat\"]}";
 

@@ -14,15 +14,8 @@
 
 #include <cmocka.h>
 
+#include "module_conv.h"
 #include "runtime/session.h"
-
-#define MODULE_CONV(name, input, channels, kernel, pad)                                           \
-  "{\"name\":\"" name "\",\"op\":\"Conv\",\"inputs\":[\"" input                                   \
-  "\"],\"attrs\":{"                                                                               \
-  "\"out_channels\":" channels ",\"kernel_shape\":[" kernel "," kernel "],\"pads\":[" pad "," pad \
-  "," pad "," pad                                                                                 \
-  "],\"bias\":true}},"                                                                            \
-  "{\"name\":\"" name ".relu\",\"op\":\"Relu\",\"inputs\":[\"" name "\"]},"
 
 /* An inception module of four branches, pooled and classified. */
 static const char module_json[] =

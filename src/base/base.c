@@ -1,5 +1,6 @@
 #include "base/base.h"
 
+#include <errno.h>
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
@@ -34,6 +35,20 @@ cs_status cs_grow(void *array_pointer, size_t *capacity, size_t need, size_t ele
 
 char *cs_strdup(const char *text) {
   return text ? strdup(text) : NULL;
+}
+
+bool cs_parse_bytes(const char *text, int64_t *out) {
+  char *end;
+  errno = 0;
+  long long value = strtoll(text, &end, 10);
+  int shift = 0;
+  if (*end == 'k' || *end == 'K') shift = 10;
+  if (*end == 'M') shift = 20;
+  if (*end == 'G') shift = 30;
+  if (shift) end++;
+  if (end == text || *end || errno || value < 0 || value > INT64_MAX >> shift) return false;
+  *out = (int64_t)value << shift;
+  return true;
 }
 
 cs_status cs_strdup_to(const char *text, char **out) {

@@ -20,6 +20,9 @@ cs_status cs_grow(void *array_pointer, size_t *capacity, size_t need,
 char *cs_strdup(const char *text); /* NULL on failure or for NULL */
 cs_status cs_strdup_to(const char *text, char **out) CS_MUST_USE;
 
+/* "1048576", "1024k", "64M", "2G"; false for anything else, and what is below 0 or too large. */
+bool cs_parse_bytes(const char *text, int64_t *out);
+
 /* A growing string; zero-initialise, release with cs_strbuf_free. After an allocation failure the
  * buffer stays failed and cs_strbuf_take reports it. */
 typedef struct cs_strbuf {

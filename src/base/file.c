@@ -178,6 +178,11 @@ cs_status cs_make_directories(const char *path) {
   return st;
 }
 
+cs_status cs_file_remove(const char *path) {
+  if (unlink(path) == 0 || errno == ENOENT) return CS_OK;
+  return cs_io_error(path, "remove", errno);
+}
+
 cs_status cs_path_beside(const char *path, const char *relative, char **out) {
   const char *slash = strrchr(path, '/');
   if (relative[0] == '/' || !slash) return cs_strdup_to(relative, out);

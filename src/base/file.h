@@ -15,6 +15,8 @@ cs_status cs_file_replace(const char *path, const void *data, size_t length) CS_
 cs_status cs_file_check_replace(const char *path) CS_MUST_USE;
 /* Appends in one write under an exclusive lock of `path`.lock; creates the file. */
 cs_status cs_file_append_locked(const char *path, const void *data, size_t length) CS_MUST_USE;
+/* A file that is not there is fine. */
+cs_status cs_file_remove(const char *path) CS_MUST_USE;
 /* mkdir -p. */
 cs_status cs_make_directories(const char *path) CS_MUST_USE;
 /* Directory part of `path` joined with `relative` (kept as is when absolute). free() releases. */

@@ -7,14 +7,6 @@
 #include "base/base.h"
 #include "cli/cli.h"
 
-static cs_status print_buffer(cs_strbuf *text) {
-  char *all = NULL;
-  CS_RETURN_IF_ERROR(cs_strbuf_take(text, &all));
-  cs_status st = cli_print(all);
-  free(all);
-  return st;
-}
-
 /* ---- path ---- */
 
 static cs_status print_path(const cli_options *options) {
@@ -22,12 +14,12 @@ static cs_status print_path(const cli_options *options) {
   cs_strbuf text = {0};
   if (options->cache_dir) {
     cs_strbuf_printf(&text, "%s\n", options->cache_dir);
-    return print_buffer(&text);
+    return cli_write_buffer(NULL, &text);
   }
   CS_RETURN_IF_ERROR(cs_default_cache_directory(&path));
   cs_strbuf_printf(&text, "%s\n", path);
   cs_string_free(path);
-  return print_buffer(&text);
+  return cli_write_buffer(NULL, &text);
 }
 
 /* ---- list ---- */
@@ -81,8 +73,7 @@ static cs_status print_list(const cli_options *options) {
   char *json = NULL;
   CS_RETURN_IF_ERROR(cs_cache_json(options->cache_dir, &json));
   if (options->json) {
-    cs_status st =
-        strcmp(options->json, "-") == 0 ? cli_print(json) : cs_text_save(options->json, json);
+    cs_status st = cli_write(options->json, json);
     cs_string_free(json);
     return st;
   }
@@ -105,7 +96,7 @@ static cs_status print_list(const cli_options *options) {
   }
   cs_strbuf_printf(&text, "\n");
   json_decref(root);
-  return print_buffer(&text);
+  return cli_write_buffer(NULL, &text);
 }
 
 /* ---- clear ---- */
@@ -117,7 +108,7 @@ static cs_status clear(const cli_options *options) {
   CS_RETURN_IF_ERROR(cs_cache_clear(options->cache_dir, options->older_than, &files, &bytes));
   cs_strbuf_printf(&text, "%d profile%s removed, %.2f MiB\n", files, files == 1 ? "" : "s",
                    (double)bytes / 1048576);
-  return print_buffer(&text);
+  return cli_write_buffer(NULL, &text);
 }
 
 static cs_status cache_command(const cli_options *options) {

@@ -96,6 +96,12 @@ cs_status cli_check_writable(const char *path) CS_MUST_USE;
 /* Appends text and a newline to stdout; IO error when it cannot be written. */
 cs_status cli_print(const char *text) CS_MUST_USE;
 
+/* The same to a file that is replaced; "-" and NULL are stdout. */
+cs_status cli_write(const char *path, const char *text) CS_MUST_USE;
+struct cs_strbuf;
+/* cli_write of a buffer, which is released. */
+cs_status cli_write_buffer(const char *path, struct cs_strbuf *text) CS_MUST_USE;
+
 /* Writes what --json asks for, if it was given: one case as a document, several as JSON lines. */
 cs_status cli_write_records(const cli_options *options, int n_cases,
                             const json_t *records) CS_MUST_USE;

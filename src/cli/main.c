@@ -140,12 +140,7 @@ cs_status cli_write_records(const cli_options *options, int n_cases, const json_
     cs_strbuf_printf(&text, "%s\n", one);
     free(one);
   }
-  char *all = NULL;
-  CS_RETURN_IF_ERROR(cs_strbuf_take(&text, &all));
-  cs_status st =
-      strcmp(options->json, "-") == 0 ? cli_print(all) : cs_text_save(options->json, all);
-  free(all);
-  return st;
+  return cli_write_buffer(options->json, &text);
 }
 
 cs_status cli_print(const char *text) {
@@ -153,6 +148,18 @@ cs_status cli_print(const char *text) {
     return cs_io_error("stdout", "write", errno);
   }
   return CS_OK;
+}
+
+cs_status cli_write(const char *path, const char *text) {
+  return path && strcmp(path, "-") != 0 ? cs_text_save(path, text) : cli_print(text);
+}
+
+cs_status cli_write_buffer(const char *path, struct cs_strbuf *text) {
+  char *all = NULL;
+  CS_RETURN_IF_ERROR(cs_strbuf_take(text, &all));
+  cs_status st = cli_write(path, all);
+  free(all);
+  return st;
 }
 
 /* ---- Dispatch ---- */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "cli/options.h"
 
 typedef struct parse_state {
@@ -27,18 +28,11 @@ static int64_t parse_integer(struct argp_state *state, const char *option, const
 }
 
 static int64_t parse_bytes(struct argp_state *state, const char *option, const char *text) {
-  char *end;
-  errno = 0;
-  long long value = strtoll(text, &end, 10);
-  int shift = 0;
-  if (*end == 'k' || *end == 'K') shift = 10;
-  if (*end == 'M') shift = 20;
-  if (*end == 'G') shift = 30;
-  if (shift) end++;
-  if (end == text || *end || errno || value < 0 || value > INT64_MAX >> shift) {
+  int64_t bytes = 0;
+  if (!cs_parse_bytes(text, &bytes)) {
     argp_error(state, "--%s \"%s\": wanted bytes, as 1048576, 1024k, 64M or 2G", option, text);
   }
-  return (int64_t)value << shift;
+  return bytes;
 }
 
 static void add_item(struct argp_state *state, cli_list *list, const char *item) {

@@ -6,37 +6,6 @@
 #include "base/base.h"
 #include "cli/cli.h"
 
-typedef cs_status (*session_fn)(const cli_options *options, const cs_graph *graph,
-                                cs_session *session);
-
-/* Opens device and graph and hands a planned session to `use`. */
-static cs_status with_session(const cli_options *options, const char *policy, session_fn use) {
-  cs_status st = CS_OK;
-  cs_device *device = NULL;
-  cs_graph *graph = NULL;
-  cs_session *session = NULL;
-  cs_session_options session_options;
-  if (options->n_batches > 1 || options->n_precisions > 1) {
-    return cli_error(CS_CODE_USAGE, "one --batch and one --dtype at a time, %d and %d given",
-                     options->n_batches, options->n_precisions);
-  }
-  CS_RETURN_IF_ERROR(cli_check_writable(options->json));
-  CS_TRY(st, cs_graph_load(options->models.items[0], &graph), done);
-  CS_TRY(st, cs_device_open(options->device, cli_logger(options), &device), done);
-  cli_session_options(options, options->batches[0], options->precisions[0], policy,
-                      &session_options);
-  CS_TRY(st, cs_session_create(device, graph, &session_options, &session), done);
-  cli_end_progress();
-  st = use(options, graph, session);
-done:
-  cs_session_destroy(session);
-  cs_graph_destroy(graph);
-  cs_device_close(device);
-  return st;
-}
-
-/* ---- plan ---- */
-
 static cs_status print_plan(const char *text) {
   json_t *plan = json_loads(text, 0, NULL);
   cs_strbuf table = {0};
@@ -55,34 +24,39 @@ static cs_status print_plan(const char *text) {
                      json_string_value(json_object_get(json_object_get(task, "candidate"), "id")));
   }
   json_decref(plan);
-  char *all = NULL;
-  CS_RETURN_IF_ERROR(cs_strbuf_take(&table, &all));
-  cs_status st = cli_print(all);
-  free(all);
-  return st;
-}
-
-static cs_status use_for_plan(const cli_options *options, const cs_graph *graph,
-                              cs_session *session) {
-  (void)graph;
-  char *text = NULL;
-  CS_RETURN_IF_ERROR(cs_session_plan_json(session, &text));
-  cs_status st = CS_OK;
-  if (!options->json) {
-    st = print_plan(text);
-  } else {
-    st = strcmp(options->json, "-") == 0 ? cli_print(text) : cs_text_save(options->json, text);
-  }
-  cs_string_free(text);
-  return st;
+  return cli_write_buffer(NULL, &table);
 }
 
 static cs_status plan_command(const cli_options *options) {
+  cs_status st = CS_OK;
+  cs_device *device = NULL;
+  cs_graph *graph = NULL;
+  cs_session *session = NULL;
+  cs_session_options session_options;
+  char *text = NULL;
   const char *policy = options->policy ? options->policy : CLI_DEFAULT_POLICY;
   if (strcmp(policy, "all") == 0) {
     return cli_error(CS_CODE_USAGE, "--policy all: a plan is of one policy");
   }
-  return with_session(options, policy, use_for_plan);
+  if (options->n_batches > 1 || options->n_precisions > 1) {
+    return cli_error(CS_CODE_USAGE, "one --batch and one --dtype at a time, %d and %d given",
+                     options->n_batches, options->n_precisions);
+  }
+  CS_RETURN_IF_ERROR(cli_check_writable(options->json));
+  CS_TRY(st, cs_graph_load(options->models.items[0], &graph), done);
+  CS_TRY(st, cs_device_open(options->device, cli_logger(options), &device), done);
+  cli_session_options(options, options->batches[0], options->precisions[0], policy,
+                      &session_options);
+  CS_TRY(st, cs_session_create(device, graph, &session_options, &session), done);
+  cli_end_progress();
+  CS_TRY(st, cs_session_plan_json(session, &text), done);
+  st = options->json ? cli_write(options->json, text) : print_plan(text);
+done:
+  cs_string_free(text);
+  cs_session_destroy(session);
+  cs_graph_destroy(graph);
+  cs_device_close(device);
+  return st;
 }
 
 const cli_command cli_plan = {

@@ -102,14 +102,10 @@ static void add_coruns(const json_t *report, cs_strbuf *out) {
 
 static cs_status print_report(const json_t *report) {
   cs_strbuf table = {0};
-  char *all = NULL;
   add_head(report, &table);
   add_operations(report, &table);
   add_coruns(report, &table);
-  CS_RETURN_IF_ERROR(cs_strbuf_take(&table, &all));
-  cs_status st = cli_print(all);
-  free(all);
-  return st;
+  return cli_write_buffer(NULL, &table);
 }
 
 /* ---- Cases ---- */

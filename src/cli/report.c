@@ -7,7 +7,7 @@ static cs_status print_as(const cs_report *report, cs_report_format format, cons
   char *text = NULL;
   cs_status st = cs_report_format_text(report, format, &text);
   if (st != CS_OK) return st;
-  st = path && strcmp(path, "-") != 0 ? cs_text_save(path, text) : cli_print(text);
+  st = cli_write(path, text);
   cs_string_free(text);
   return st;
 }

@@ -7,14 +7,6 @@
 #include "base/base.h"
 #include "cli/cli.h"
 
-static cs_status print_buffer(cs_strbuf *text) {
-  char *all = NULL;
-  CS_RETURN_IF_ERROR(cs_strbuf_take(text, &all));
-  cs_status st = cli_print(all);
-  free(all);
-  return st;
-}
-
 /* ---- inspect ---- */
 
 static void print_shape(cs_strbuf *text, const char *name, int rank, const int64_t *dims) {
@@ -74,7 +66,7 @@ static cs_status inspect_command(const cli_options *options) {
   json_decref(counts);
   json_decref(root);
   cs_graph_destroy(graph);
-  return print_buffer(&text);
+  return cli_write_buffer(NULL, &text);
 }
 
 const cli_command cli_inspect = {
@@ -109,14 +101,14 @@ static cs_status doctor_command(const cli_options *options) {
   CS_RETURN_IF_ERROR(cs_doctor_json(&json));
   cs_status st;
   if (options->json) {
-    st = strcmp(options->json, "-") == 0 ? cli_print(json) : cs_text_save(options->json, json);
+    st = cli_write(options->json, json);
   } else {
     json_t *root = json_loads(json, 0, NULL);
     cs_strbuf text = {0};
     cs_strbuf_printf(&text, "convsched %s\n", cs_version_string());
     print_findings(&text, root, 0);
     json_decref(root);
-    st = print_buffer(&text);
+    st = cli_write_buffer(NULL, &text);
   }
   cs_string_free(json);
   return st;

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "profiler/database.h"
 
 /* What may lie beside a database file. */
@@ -88,8 +89,7 @@ static cs_status remove_one(const char *path, const char *suffix) {
   char *name = NULL;
   cs_strbuf_printf(&text, "%s%s", path, suffix);
   CS_RETURN_IF_ERROR(cs_strbuf_take(&text, &name));
-  cs_status st = CS_OK;
-  if (unlink(name) != 0 && errno != ENOENT) st = cs_io_error(name, "remove", errno);
+  cs_status st = cs_file_remove(name);
   free(name);
   return st;
 }
@@ -119,21 +119,10 @@ cs_status cs_cache_cap(int64_t *bytes) {
   const char *text = getenv(CS_CACHE_CAP_VARIABLE);
   *bytes = CS_CACHE_CAP_DEFAULT;
   if (!text || !text[0]) return CS_OK;
-  char *end;
-  errno = 0;
-  long long value = strtoll(text, &end, 10);
-  int shift = 0;
-  if (*end == 'k' || *end == 'K') shift = 10;
-  if (*end == 'M') shift = 20;
-  if (*end == 'G') shift = 30;
-  if (shift) end++;
-  if (end == text || *end || errno || value < 0 || value > INT64_MAX >> shift) {
-    return cs_error(CS_CODE_USAGE,
-                    CS_CACHE_CAP_VARIABLE " \"%s\": wanted bytes, as 64M or 2G; 0 for no limit",
-                    text);
-  }
-  *bytes = (int64_t)value << shift;
-  return CS_OK;
+  if (cs_parse_bytes(text, bytes)) return CS_OK;
+  return cs_error(CS_CODE_USAGE,
+                  CS_CACHE_CAP_VARIABLE " \"%s\": wanted bytes, as 64M or 2G; 0 for no limit",
+                  text);
 }
 
 static void trim_files(const cs_cache_files *files, const char *keep, int64_t cap,

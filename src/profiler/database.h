@@ -75,7 +75,6 @@ void cs_profile_forget(cs_profile *profile); /* all entries and the text; not th
 
 /* ---- database_put.c: each puts something into an entry, in place of an older one ---- */
 
-cs_record *cs_profile_record_of(const cs_profile_entry *entry, const char *candidate);
 /* The record is taken over on success; kernels of an older one (or loose ones) pass to it. */
 cs_status cs_profile_put_record(cs_profile_entry *entry, cs_record *record) CS_MUST_USE;
 cs_status cs_profile_put_completion(cs_profile_entry *entry,

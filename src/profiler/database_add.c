@@ -125,7 +125,7 @@ cs_status cs_profile_add_kernels(cs_profile *profile, const char *signature, con
                     candidate, signature);
   }
   CS_TRY(st, cs_profile_ready_entry(profile, signature, &entry), done);
-  const cs_record *record = cs_profile_record_of(entry, candidate);
+  const cs_record *record = cs_op_profile_record(&entry->op, candidate);
   if (!record) {
     CS_FAIL(st, done, CS_CODE_NOT_FOUND, "profile: %s has no record of candidate %s", signature,
             candidate);

@@ -122,14 +122,11 @@ cs_status cs_database_read(const char *path, char **out, size_t *length) {
 
 /* ---- What a killed process leaves behind ---- */
 
-static cs_status remove_in(const char *directory, const char *name) {
-  cs_strbuf text = {0};
-  char *path = NULL;
-  cs_strbuf_printf(&text, "%s/%s", directory, name);
-  CS_RETURN_IF_ERROR(cs_strbuf_take(&text, &path));
-  cs_status st = CS_OK;
-  if (unlink(path) != 0 && errno != ENOENT) st = cs_io_error(path, "remove", errno);
-  free(path);
+static cs_status remove_beside(const char *path, const char *name) {
+  char *found = NULL;
+  CS_RETURN_IF_ERROR(cs_path_beside(path, name, &found));
+  cs_status st = cs_file_remove(found);
+  free(found);
   return st;
 }
 
@@ -143,7 +140,7 @@ cs_status cs_database_remove_leftovers(const char *path) {
   if (!folder) st = cs_io_error(directory, "list", errno);
   for (const struct dirent *entry; folder && st == CS_OK && (entry = readdir(folder));) {
     if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0) continue;
-    st = remove_in(directory, entry->d_name);
+    st = remove_beside(path, entry->d_name);
   }
   if (folder) closedir(folder);
   free(directory);

@@ -23,11 +23,16 @@ void cs_profile_entry_free(cs_profile_entry *entry) {
 
 /* ---- Records and completions ---- */
 
-cs_record *cs_profile_record_of(const cs_profile_entry *entry, const char *candidate) {
-  for (int i = 0; i < entry->op.n_records; i++) {
-    if (strcmp(entry->op.records[i].candidate.id, candidate) == 0) return &entry->op.records[i];
+const cs_record *cs_op_profile_record(const cs_op_profile *operation, const char *candidate) {
+  for (int i = 0; operation && i < operation->n_records; i++) {
+    if (strcmp(operation->records[i].candidate.id, candidate) == 0) return &operation->records[i];
   }
   return NULL;
+}
+
+/* The same of an entry, to be changed. */
+static cs_record *record_in(cs_profile_entry *entry, const char *candidate) {
+  return (cs_record *)(uintptr_t)cs_op_profile_record(&entry->op, candidate);
 }
 
 /* Moves the kernels that came before the record to it. */
@@ -45,7 +50,7 @@ static void adopt_loose(cs_profile_entry *entry, cs_record *record) {
 
 cs_status cs_profile_put_record(cs_profile_entry *entry, cs_record *record) {
   cs_op_profile *op = &entry->op;
-  cs_record *old = cs_profile_record_of(entry, record->candidate.id);
+  cs_record *old = record_in(entry, record->candidate.id);
   if (old) {
     record->kernels = old->kernels;
     record->n_kernels = old->n_kernels;
@@ -123,7 +128,7 @@ static void replace_kernels(cs_kernel_profile **place, int *n_place, cs_kernel_p
 
 cs_status cs_profile_put_kernels(cs_profile_entry *entry, const char *candidate,
                                  cs_kernel_profile **kernels, int n) {
-  cs_record *record = cs_profile_record_of(entry, candidate);
+  cs_record *record = record_in(entry, candidate);
   if (record) {
     replace_kernels(&record->kernels, &record->n_kernels, kernels, n);
     return CS_OK;

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "profiler/measure.h"
+#include "profiler/pareto.h"
 
 #define MOST_KERNELS 64
-#define RECORD_WITHIN 3.0 /* times the fastest: slower ones are not worth running beside others */
 
 cs_status cs_trial_schedule(const cs_op_buffers *buffers, const cs_trial *trial,
                             cs_schedule **out) {
@@ -14,19 +14,11 @@ cs_status cs_trial_schedule(const cs_op_buffers *buffers, const cs_trial *trial,
   return buffers->backend->vtable->schedule_create(buffers->backend, &launch, 1, 1, false, out);
 }
 
-static const cs_record *record_of(const cs_op_profile *operation, const char *id) {
-  for (int r = 0; operation && r < operation->n_records; r++) {
-    if (strcmp(operation->records[r].candidate.id, id) == 0) return &operation->records[r];
-  }
-  return NULL;
-}
-
 static bool lacks_kernels(const cs_measuring *m, const cs_operation *operation,
                           const cs_trial *trial) {
   const cs_op_profile *known = cs_profile_find(m->profile, operation->signature);
-  const cs_record *record = record_of(known, trial->candidate.id);
-  if (!record || record->kernels || record->measured.rejected) return false;
-  return record->measured.cold_us <= RECORD_WITHIN * known->records[0].measured.cold_us;
+  const cs_record *record = cs_op_profile_record(known, trial->candidate.id);
+  return record && cs_record_lacks_kernels(known, record);
 }
 
 static cs_status read_kernels(const cs_op_buffers *buffers, const cs_trial *trial,

@@ -118,6 +118,11 @@ static bool may_plan(const cs_record *record, const cs_measure_options *options)
                               options->threads);
 }
 
+bool cs_record_lacks_kernels(const cs_op_profile *operation, const cs_record *record) {
+  return !record->measured.rejected && !record->kernels &&
+         record->measured.cold_us <= CS_PARETO_WITHIN * operation->records[0].measured.cold_us;
+}
+
 int cs_op_pareto(const cs_op_profile *operation, const cs_device_info *device,
                  const cs_measure_options *options, int most,
                  const cs_record *out[CS_PARETO_MOST]) {

@@ -30,6 +30,10 @@ typedef struct cs_pareto_point {
 int cs_pareto_select(const cs_pareto_point *points, int n, double within, int most,
                      int out[CS_PARETO_MOST]);
 
+/* Whether the set needs the kernels of a record and has them not: slower ones than CS_PARETO_WITHIN
+ * allows, and rejected ones, are never in it. */
+bool cs_record_lacks_kernels(const cs_op_profile *operation, const cs_record *record);
+
 /* The set of an operation: of its records that may be planned with under `options`. Where some
  * have kernels recorded, those that have none are left out, except the fastest. out[0] is the
  * fastest; 0 when there is none. Records point into `operation`. */

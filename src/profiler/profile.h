@@ -86,6 +86,8 @@ cs_status cs_profile_open(const char *directory, const char *device_identity,
 void cs_profile_close(cs_profile *profile);
 /* NULL if nothing is known. Valid until the next call that adds. */
 const cs_op_profile *cs_profile_find(const cs_profile *profile, const char *signature);
+/* The record of a candidate, by its id; NULL: none (or `operation` is NULL). */
+const cs_record *cs_op_profile_record(const cs_op_profile *operation, const char *candidate);
 /* Adds or replaces a record (by candidate id) and appends its line. */
 cs_status cs_profile_add(cs_profile *profile, const char *signature, const cs_candidate *candidate,
                          const cs_measurement *measured) CS_MUST_USE;

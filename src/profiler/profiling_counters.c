@@ -10,12 +10,8 @@
 
 static const cs_record *record_of(const cs_measuring *m, const cs_operation *operation,
                                   const cs_trial *trial) {
-  const cs_op_profile *known = cs_profile_find(m->profile, operation->signature);
-  for (int r = 0; known && r < known->n_records; r++) {
-    const cs_record *record = &known->records[r];
-    if (strcmp(record->candidate.id, trial->candidate.id) == 0) return record;
-  }
-  return NULL;
+  return cs_op_profile_record(cs_profile_find(m->profile, operation->signature),
+                              trial->candidate.id);
 }
 
 /* All trials in one schedule: starting to count costs far more than counting. */

@@ -6,7 +6,6 @@
 #include "profiler/profiling_operations.h"
 
 #define MOST_CANDIDATES 512
-#define RECORD_WITHIN 3.0
 #define TRACED_SAMPLES 8 /* candidates whose run is compared with what the driver said */
 
 typedef struct kernels_pass {
@@ -38,11 +37,6 @@ static int uncounted(const kernels_pass *pass, const char *signature,
   return kept;
 }
 
-static bool lacks_kernels(const cs_op_profile *known, const cs_record *record) {
-  return !record->measured.rejected && !record->kernels &&
-         record->measured.cold_us <= RECORD_WITHIN * known->records[0].measured.cold_us;
-}
-
 /* The candidates that have to be prepared again: without kernels, or (with counters) counters. Of
  * those without kernels the Pareto set is not known before they are recorded, so all come. */
 static int candidates_of(const kernels_pass *pass, const char *signature,
@@ -51,7 +45,7 @@ static int candidates_of(const kernels_pass *pass, const char *signature,
   const cs_record *uncounted_ones[CS_PARETO_MOST];
   int n = 0;
   for (int r = 0; known && r < known->n_records && n < MOST_CANDIDATES; r++) {
-    if (lacks_kernels(known, &known->records[r])) out[n++] = &known->records[r].candidate;
+    if (cs_record_lacks_kernels(known, &known->records[r])) out[n++] = &known->records[r].candidate;
   }
   if (!pass->counters || pass->report->unavailable[0]) return n;
   if (n > 0) {

@@ -67,12 +67,6 @@ cs_demand cs_kernels_demand(const cs_device_info *device, const cs_kernel_profil
   return out;
 }
 
-double cs_demand_dominant(const cs_demand *demand) {
-  double most = 0;
-  for (int r = 0; r < CS_RESOURCE_COUNT; r++) most = fmax(most, demand->share[r]);
-  return most;
-}
-
 /* ---- What kept them apart ---- */
 
 const char *cs_demands_limiter(const cs_device_info *device, const cs_demand *const *demands,

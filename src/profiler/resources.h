@@ -33,8 +33,6 @@ int cs_registers_given(int registers);
 cs_demand cs_kernel_demand(const cs_unit_limits *unit, int units, const cs_kernel_info *kernel);
 /* Not known without kernels or without a unit's limits. */
 cs_demand cs_kernels_demand(const cs_device_info *device, const cs_kernel_profile *kernels, int n);
-/* The largest of the shares. */
-double cs_demand_dominant(const cs_demand *demand);
 /* What keeps n candidates from being resident together on every unit: the resource that fills
  * first. "none" where they fit beside or between each other, "" where a demand is not known. */
 const char *cs_demands_limiter(const cs_device_info *device, const cs_demand *const *demands,
