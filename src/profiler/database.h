@@ -139,7 +139,7 @@ cs_line_kind cs_line_classify(const char *identity, const char *line, size_t len
 
 /* Takes the lock of a database file, LOCK_EX or (to read) LOCK_SH; close() gives it back. */
 cs_status cs_database_lock(const char *path, int operation, int *out) CS_MUST_USE;
-/* Reads a database file while nobody is in the middle of a line. */
+/* Reads a database file while nobody is in the middle of a line; one that is not there is empty. */
 cs_status cs_database_read(const char *path, char **out, size_t *length) CS_MUST_USE;
 /* Appends `line` (with its newline; or several lines) in one write under the lock, on a fresh line
  * even where the last one was torn. A failed write leaves the file as it was. */

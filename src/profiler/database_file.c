@@ -109,13 +109,20 @@ cs_status cs_database_append(const char *path, const char *line, size_t length) 
   return st;
 }
 
+static bool is_absent(const char *path) {
+  return access(path, F_OK) != 0 && errno == ENOENT;
+}
+
 cs_status cs_database_read(const char *path, char **out, size_t *length) {
   int lock = -1;
-  if (access(path, F_OK) != 0) return cs_io_error(path, "open", errno);
+  *length = 0;
+  if (is_absent(path)) return cs_strdup_to("", out); /* and no lock file is left beside nothing */
   /* Where no lock can be had (a folder of others, never written to), there is none to wait for. */
   cs_status st = cs_database_lock(path, LOCK_SH, &lock);
   cs_status_free(st);
-  st = cs_file_read(path, CS_PROFILE_FILE_LIMIT, out, length);
+  /* It may have been removed while we waited. */
+  st = is_absent(path) ? cs_strdup_to("", out)
+                       : cs_file_read(path, CS_PROFILE_FILE_LIMIT, out, length);
   if (lock >= 0) close(lock);
   return st;
 }

@@ -1,8 +1,6 @@
 /* Reading the database: index every line by its fixed prefix and signature. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "profiler/database.h"
 
@@ -200,12 +198,7 @@ cs_status cs_profile_index(cs_profile *profile, size_t length) {
 
 cs_status cs_profile_load(cs_profile *profile) {
   size_t length = 0;
-  cs_status st = cs_database_read(profile->path, &profile->text, &length);
-  if (cs_status_code(st) == CS_CODE_IO && access(profile->path, F_OK) != 0 && errno == ENOENT) {
-    cs_status_free(st);
-    return CS_OK;
-  }
-  CS_RETURN_IF_ERROR(st);
+  CS_RETURN_IF_ERROR(cs_database_read(profile->path, &profile->text, &length));
   return cs_profile_index(profile, length);
 }
 

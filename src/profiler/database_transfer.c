@@ -1,8 +1,6 @@
 /* Profiles as files that travel: export and import. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "profiler/database.h"
@@ -21,14 +19,6 @@ static cs_status latest_of_file(const cs_profile *profile, const char *path, cs_
   return st;
 }
 
-/* The same of the profile's own file; none where it is not there yet. */
-static cs_status latest_of_profile(const cs_profile *profile, cs_strbuf *lines,
-                                   cs_latest_lines *report) {
-  *report = (cs_latest_lines){0};
-  if (access(profile->path, F_OK) != 0 && errno == ENOENT) return CS_OK;
-  return latest_of_file(profile, profile->path, lines, report);
-}
-
 /* ---- Export ---- */
 
 cs_status cs_profile_export(const cs_profile *profile, const char *path) {
@@ -38,7 +28,7 @@ cs_status cs_profile_export(const cs_profile *profile, const char *path) {
     return cs_error(CS_CODE_IO,
                     "the measurements of this run are in memory only: nothing to export");
   }
-  cs_status st = latest_of_profile(profile, &lines, &report);
+  cs_status st = latest_of_file(profile, profile->path, &lines, &report);
   if (st == CS_OK && report.n == 0) {
     st = cs_error(CS_CODE_NOT_FOUND, "%s: nothing is measured yet on %s", profile->path,
                   profile->identity);
@@ -115,7 +105,7 @@ cs_status cs_profile_import(cs_profile *profile, const char *path, int *taken) {
     goto done;
   }
   cs_report_skipped(&profile->logger, path, &other.damaged, &other.foreign);
-  CS_TRY(st, latest_of_profile(profile, &ours, &own), done);
+  CS_TRY(st, latest_of_file(profile, profile->path, &ours, &own), done);
   CS_TRY(st, new_lines(&ours, own.n, &theirs, &added, taken), done);
   if (*taken == 0) goto done;
   CS_TRY(st, cs_database_append(profile->path, added.data, added.length), done);
