@@ -252,6 +252,7 @@ bool cs_op_profile_covers(const cs_op_profile *operation, const cs_completion *w
   }
   for (int i = 0; i < operation->n_completions; i++) {
     const cs_completion *done = &operation->completions[i];
+    if (done->candidates < CS_CANDIDATES_VERSION) continue;
     if (done->workspace_limit < wanted->workspace_limit || (wanted->full && !done->full)) continue;
     if (done->threads == wanted->threads || (done->threads == 0 && has_threads)) return true;
   }

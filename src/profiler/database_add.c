@@ -72,9 +72,11 @@ cs_status cs_profile_mark_completion(cs_profile *profile, const char *signature,
   cs_status st = CS_OK;
   cs_profile_entry *entry = NULL;
   char *line = NULL;
-  CS_TRY(st, cs_line_of_completion(profile->prefix, signature, completion, &line), done);
+  cs_completion marked = *completion;
+  marked.candidates = CS_CANDIDATES_VERSION;
+  CS_TRY(st, cs_line_of_completion(profile->prefix, signature, &marked, &line), done);
   CS_TRY(st, cs_profile_ready_entry(profile, signature, &entry), done);
-  CS_TRY(st, cs_profile_put_completion(entry, completion), done);
+  CS_TRY(st, cs_profile_put_completion(entry, &marked), done);
   append_line(profile, line);
 done:
   free(line);

@@ -71,7 +71,8 @@ cs_status cs_profile_put_completion(cs_profile_entry *entry, const cs_completion
   cs_op_profile *op = &entry->op;
   int at = 0;
   while (at < op->n_completions && (op->completions[at].threads != completion->threads ||
-                                    op->completions[at].full != completion->full)) {
+                                    op->completions[at].full != completion->full ||
+                                    op->completions[at].candidates != completion->candidates)) {
     at++;
   }
   if (at == op->n_completions) {
@@ -81,6 +82,7 @@ cs_status cs_profile_put_completion(cs_profile_entry *entry, const cs_completion
   } else if (op->completions[at].workspace_limit < completion->workspace_limit) {
     op->completions[at] = *completion;
   }
+  if (completion->candidates < CS_CANDIDATES_VERSION) return CS_OK;
   op->complete = true;
   op->complete_limit = cs_max_i64(op->complete_limit, completion->workspace_limit);
   return CS_OK;

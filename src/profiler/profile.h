@@ -8,6 +8,9 @@
 
 /* Bump when the way of measuring changes: older records become misses. */
 #define CS_MEASURE_VERSION 1
+/* Bump when a backend offers other candidates: what is measured stays, but operations are
+ * enumerated and measured again. */
+#define CS_CANDIDATES_VERSION 2
 
 typedef struct cs_measurement {
   double cold_us; /* median; inputs and weights rotated over more than twice the cache */
@@ -58,6 +61,7 @@ typedef struct cs_completion {
   int64_t workspace_limit;
   int threads; /* cs_measure_options.threads it was done for; 0: any */
   bool full;
+  int candidates; /* CS_CANDIDATES_VERSION of the program that did it; set when it is marked */
 } cs_completion;
 
 /* Everything known about one operation on one device. */
@@ -66,8 +70,8 @@ typedef struct cs_op_profile {
   cs_record *records; /* sorted by cold_us, rejected last; ties by id */
   int n_records;
   size_t capacity;
-  bool complete;          /* n_completions > 0 */
-  int64_t complete_limit; /* the largest workspace limit of a completion */
+  bool complete;          /* a completion knew today's candidates */
+  int64_t complete_limit; /* the largest workspace limit of those */
   cs_completion *completions;
   int n_completions;
   size_t completions_capacity;
@@ -91,13 +95,15 @@ const cs_record *cs_op_profile_record(const cs_op_profile *operation, const char
 /* Adds or replaces a record (by candidate id) and appends its line. */
 cs_status cs_profile_add(cs_profile *profile, const char *signature, const cs_candidate *candidate,
                          const cs_measurement *measured) CS_MUST_USE;
-/* mark_complete: for any thread count, heuristics' picks only. */
+/* Under this program's CS_CANDIDATES_VERSION. mark_complete: for any thread count, heuristics'
+ * picks only. */
 cs_status cs_profile_mark_complete(cs_profile *profile, const char *signature,
                                    int64_t workspace_limit) CS_MUST_USE;
 cs_status cs_profile_mark_completion(cs_profile *profile, const char *signature,
                                      const cs_completion *completion) CS_MUST_USE;
-/* True if what is known covers an enumeration under `wanted`: done under at least the workspace
- * limit, for the same threads (or for any, with measurements for these), full if wanted so. */
+/* True if what is known covers an enumeration under `wanted`: done by a program that knew today's
+ * candidates, under at least the workspace limit, for the same threads (or for any, with
+ * measurements for these), full if wanted so. */
 bool cs_op_profile_covers(const cs_op_profile *operation, const cs_completion *wanted);
 /* May this record be planned with: not rejected, workspace within the limit, deterministic if
  * wanted, prepared for `threads` threads (0: any; a candidate without a thread count fits all). */

@@ -181,7 +181,8 @@ static int check_epilogue(cs_shape shape, cs_precision precision, cs_layout layo
   int failures =
       kc_failed(c->name, "epilogue",
                 cs_cuda_epilogue_launch(
-                    &c->desc, bias ? (const float *)(array.base + KC_GUARD) : NULL,
+                    &c->desc, &c->desc.output, run.output.base + KC_GUARD + c->output.offset,
+                    bias ? (const float *)(array.base + KC_GUARD) : NULL,
                     residual ? run.in[1] : NULL, run.output.base + KC_GUARD + c->output.offset, 0));
   failures += kc_judge(&run, "epilogue");
   kc_region_free(&array);

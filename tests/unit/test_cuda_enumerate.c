@@ -133,7 +133,7 @@ static void conv_f16_has_many_candidates(void **state) {
   assert_int_equal(count_fused(&list), (int)list.n);
   for (size_t i = 0; i < list.n; i++) {
     const cs_candidate *c = &list.items[i];
-    assert_string_equal(c->family, CS_GRAPH_FAMILY);
+    assert_string_equal(c->family, "cudnn.graph");
     assert_non_null(c->payload);
     assert_in_range(c->workspace_bytes, 0, LIMIT);
     assert_int_equal(c->notes & (CS_NOTE_DOWN_CONVERT_INPUTS | CS_NOTE_REDUCED_PRECISION_REDUCTION),
@@ -301,12 +301,19 @@ static void conv_transpose_is_offered_unfused(void **state) {
   assert_int_equal(count_fused(&list), 0);
   assert_in_range(list.n, 8, 40);
   for (size_t i = 0; i < list.n; i++) {
-    assert_string_equal(list.items[i].family, CS_GRAPH_EPILOGUE_FAMILY);
+    assert_string_equal(list.items[i].family, "cudnn.graph+epilogue");
   }
   cs_candidate_list_free(&list);
 }
 
-/* In-place concat rests on this: a channel slice has as many candidates as a tensor of its own. */
+static int count_family(const cs_candidate_list *list, const char *family) {
+  int n = 0;
+  for (size_t i = 0; i < list->n; i++) n += strcmp(list->items[i].family, family) == 0;
+  return n;
+}
+
+/* In-place concat rests on this: a channel slice has as many candidates as a tensor of its own; in
+ * NHWC by way of a dense output, whose bytes are the candidate's workspace too. */
 static void channel_slices_are_accepted(void **state) {
   (void)state;
   cs_layout layouts[] = {CS_LAYOUT_NHWC, CS_LAYOUT_NCHW};
@@ -319,11 +326,53 @@ static void channel_slices_are_accepted(void **state) {
       cs_candidate_list dense = enumerate(&s, (cs_enumerate_options){.workspace_limit = LIMIT});
       s.slice = 160;
       cs_candidate_list slice = enumerate(&s, (cs_enumerate_options){.workspace_limit = LIMIT});
-      assert_int_equal(count_fused(&dense), count_fused(&slice));
+      int64_t output_bytes = batches[b] * 28 * 28 * 128 * 2;
+      bool moved = layouts[l] == CS_LAYOUT_NHWC;
+      const char *family = moved ? "cudnn.graph.dense" : "cudnn.graph";
+      assert_int_equal(count_family(&slice, family), count_family(&dense, "cudnn.graph"));
+      assert_in_range(slice.n - (size_t)count_family(&slice, family), moved ? 1 : 0, moved ? 5 : 0);
+      for (size_t i = 0; moved && i < slice.n; i++) {
+        if (strcmp(slice.items[i].family, family) == 0) {
+          assert_in_range(slice.items[i].workspace_bytes, output_bytes, LIMIT);
+        }
+      }
       cs_candidate_list_free(&dense);
       cs_candidate_list_free(&slice);
     }
   }
+}
+
+/* The dense output counts towards the limit. */
+static void a_slice_keeps_the_workspace_limit(void **state) {
+  (void)state;
+  problem_spec s = conv3x3_f16;
+  s.slice = 160;
+  int64_t output_bytes = INT64_C(32) * 28 * 28 * 128 * 2;
+  cs_candidate_list list =
+      enumerate(&s, (cs_enumerate_options){.workspace_limit = output_bytes - 1});
+  assert_int_equal(count_family(&list, "cudnn.graph.dense"), 0);
+  cs_candidate_list_free(&list);
+}
+
+static void ways_have_names(void **state) {
+  (void)state;
+  const char *families[] = {"cudnn.graph",       "cudnn.graph+epilogue",
+                            "cudnn.graph.dense", "cudnn.graph.dense+epilogue",
+                            "cudnn.legacy",      "cudnn.legacy.dense"};
+  cs_cudnn_way way;
+  const char *name = NULL;
+  for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
+    char id[64];
+    snprintf(id, sizeof id, "%s:eng1{2=3}", families[i]);
+    assert_true(cs_cudnn_way_parse(id, &way, &name));
+    assert_string_equal(cs_cudnn_family(way), families[i]);
+    assert_string_equal(name, "eng1{2=3}");
+    assert_int_equal(way.dense, strstr(families[i], ".dense") != NULL);
+    assert_int_equal(way.legacy, strstr(families[i], "legacy") != NULL);
+  }
+  assert_false(cs_cudnn_way_parse("cudnn.graph", &way, &name));
+  assert_false(cs_cudnn_way_parse("cudnn.graph.dens:eng1", &way, &name));
+  assert_false(cs_cudnn_way_parse("cuda.conv.v1", &way, &name));
 }
 
 static void residual_without_bias_stays_fused(void **state) {
@@ -493,6 +542,8 @@ int main(void) {
       cmocka_unit_test(deterministic_is_a_filter),
       cmocka_unit_test(conv_transpose_is_offered_unfused),
       cmocka_unit_test(channel_slices_are_accepted),
+      cmocka_unit_test(a_slice_keeps_the_workspace_limit),
+      cmocka_unit_test(ways_have_names),
       cmocka_unit_test(residual_without_bias_stays_fused),
       cmocka_unit_test(gemm_runs_as_convolution),
       cmocka_unit_test(asymmetric_pads_are_kept),

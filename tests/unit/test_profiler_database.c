@@ -313,6 +313,38 @@ static void test_coverage(void **state) {
   cs_profile_close(profile);
 }
 
+/* Of an enumeration by a program that knew fewer candidates (lines that do not say: version 1) only
+ * the measurements count. */
+static void test_older_candidates_do_not_cover(void **state) {
+  fixture *f = *state;
+  cs_completion any = {.workspace_limit = 50, .threads = 2};
+  cs_profile *profile = open_profile(f, DEVICE);
+  add(profile, "conv", "a", 1);
+  ok(cs_profile_mark_completion(profile, "conv", &any));
+  assert_true(cs_op_profile_covers(cs_profile_find(profile, "conv"), &any));
+  cs_profile_close(profile);
+  char *path = path_of(f, DEVICE), *text = NULL, version[32];
+  size_t length = 0;
+  snprintf(version, sizeof version, ",\"candidates\":%d", CS_CANDIDATES_VERSION);
+  ok(cs_file_read(path, 1 << 20, &text, &length));
+  char *at = strstr(text, version);
+  assert_non_null(at);
+  memmove(at, at + strlen(version), strlen(at + strlen(version)) + 1);
+  assert_int_equal(unlink(path), 0);
+  append_text(path, text);
+  free(text);
+  free(path);
+  profile = open_profile(f, DEVICE);
+  const cs_op_profile *known = cs_profile_find(profile, "conv");
+  assert_non_null(known);
+  assert_int_equal(known->n_records, 1);
+  assert_false(known->complete);
+  assert_false(cs_op_profile_covers(known, &any));
+  ok(cs_profile_mark_completion(profile, "conv", &any));
+  assert_true(cs_op_profile_covers(cs_profile_find(profile, "conv"), &any));
+  cs_profile_close(profile);
+}
+
 static void test_admission(void **state) {
   (void)state;
   cs_record record = {.candidate = {.workspace_bytes = 100, .deterministic = false, .threads = 2}};
@@ -329,12 +361,19 @@ static void test_admission(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      TEST(test_read_back),          TEST(test_later_lines_override),
-      TEST(test_unusual_characters), TEST(test_devices_apart),
-      TEST(test_torn_last_line),     TEST(test_damaged_and_foreign_lines),
-      TEST(test_flipped_bytes),      TEST(test_unwritable_directory),
-      TEST(test_full_disk),          TEST(test_compaction),
-      TEST(test_loading_is_fast),    TEST(test_coverage),
+      TEST(test_read_back),
+      TEST(test_later_lines_override),
+      TEST(test_unusual_characters),
+      TEST(test_devices_apart),
+      TEST(test_torn_last_line),
+      TEST(test_damaged_and_foreign_lines),
+      TEST(test_flipped_bytes),
+      TEST(test_unwritable_directory),
+      TEST(test_full_disk),
+      TEST(test_compaction),
+      TEST(test_loading_is_fast),
+      TEST(test_coverage),
+      TEST(test_older_candidates_do_not_cover),
       TEST(test_admission),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 #include "backend/cuda/cudnn_engines.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,8 @@ typedef struct pick_counts {
 static const pick_counts preferred_picks = {16, 8, 4, 8};
 /* The other layout rarely wins an operation: enough to know whether it does. */
 static const pick_counts other_picks = {6, 2, 1, 4};
+/* Of an output that cuDNN does not write densely: enough to notice an engine that can. */
+static const pick_counts strided_picks = {3, 1, 1, 0};
 /* Full enumeration: knobs with more values than this keep their defaults (split counts), and an
  * engine's grid stops after this many configurations. */
 #define KNOB_VALUES_LIMIT 32
@@ -19,10 +22,11 @@ static const pick_counts other_picks = {6, 2, 1, 4};
 
 typedef struct enumeration {
   const cs_cudnn_target *target;
-  const cs_cudnn_problem *problem; /* what the graph computes */
+  cs_cudnn_way way;
+  cs_cudnn_problem problem; /* what the graph computes, in this way */
+  const pick_counts *picks;
   const cs_enumerate_options *options;
   cs_cudnn_graph *graph;
-  bool unfused; /* an epilogue kernel follows */
   cs_candidate_list *out;
 } enumeration;
 
@@ -41,7 +45,7 @@ static engine_traits traits_of(const enumeration *e, cudnnBackendDescriptor_t en
     switch (notes[i]) {
       case CUDNN_NUMERICAL_NOTE_TENSOR_CORE:
         t.notes |= CS_NOTE_TENSOR_CORE;
-        if (e->problem->precision == CS_PRECISION_F32) t.admissible = false;
+        if (e->problem.precision == CS_PRECISION_F32) t.admissible = false;
         break;
       case CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS:
       case CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION:
@@ -98,9 +102,10 @@ static cs_status add_config(enumeration *e, const cs_engine_id *id, engine_trait
   cs_status st = CS_OK;
   cudnnBackendDescriptor_t plan = NULL;
   cs_candidate candidate = {
-      .deterministic = traits.deterministic, .fused = !e->unfused, .notes = traits.notes};
-  const char *family = e->unfused ? CS_GRAPH_EPILOGUE_FAMILY : CS_GRAPH_FAMILY;
-  const char *prefix = e->unfused ? CS_GRAPH_EPILOGUE_FAMILY ":" : CS_GRAPH_FAMILY ":";
+      .deterministic = traits.deterministic, .fused = !e->way.epilogue, .notes = traits.notes};
+  const char *family = cs_cudnn_family(e->way);
+  char prefix[64];
+  snprintf(prefix, sizeof prefix, "%s:", family);
   CS_TRY(st, cs_engine_id_format(id, prefix, &candidate.id), done);
   if (cs_candidate_find(e->out, candidate.id)) goto done;
 
@@ -109,7 +114,8 @@ static cs_status add_config(enumeration *e, const cs_engine_id *id, engine_trait
     if (!cs_cudnn_unsupported(result)) st = cs_cudnn_status(result, "building %s", candidate.id);
     goto done;
   }
-  candidate.workspace_bytes = cs_cudnn_plan_workspace(plan);
+  candidate.workspace_bytes =
+      cs_cudnn_way_staging(e->way, &e->problem) + cs_cudnn_plan_workspace(plan);
   if (candidate.workspace_bytes > e->options->workspace_limit) goto done;
   CS_TRY(st, cs_strdup_to(family, &candidate.family), done);
   CS_TRY(st, cs_cudnn_plan_json(plan, &candidate.payload), done);
@@ -311,17 +317,13 @@ static cs_status add_engines(enumeration *e, bool grid) {
   return CS_OK;
 }
 
-static const pick_counts *picks_for(const cs_cudnn_problem *problem) {
-  return problem->preferred_layout ? &preferred_picks : &other_picks;
-}
-
 /* One graph: fused, or bare with the epilogue kernel behind. */
 static cs_status enumerate_graph(enumeration *e, size_t *added) {
   cs_status st = CS_OK;
   size_t before = e->out->n;
-  const pick_counts *picks = picks_for(e->problem);
+  const pick_counts *picks = e->picks;
   bool full = e->options->full;
-  st = cs_cudnn_graph_create(e->target, e->problem, &e->graph);
+  st = cs_cudnn_graph_create(e->target, &e->problem, &e->graph);
   if (st != CS_OK && cs_status_code(st) == CS_CODE_BAD_INPUT) { /* no such graph: no candidates */
     cs_status_free(st);
     return CS_OK;
@@ -348,19 +350,31 @@ static bool has_precompiled_fusion(const cs_cudnn_problem *p) {
          memcmp(p->residual.strides, p->output.strides, sizeof(p->output.strides)) == 0;
 }
 
-cs_status cs_cudnn_enumerate(const cs_cudnn_target *target, const cs_cudnn_problem *problem,
-                             const cs_enumerate_options *options, cs_candidate_list *out) {
-  enumeration e = {.target = target, .problem = problem, .options = options, .out = out};
+/* Fused, and where that gives few, unfused. */
+static cs_status enumerate_form(enumeration *e, const cs_cudnn_problem *problem, bool dense) {
   size_t fused = 0, unfused = 0;
-  if (options->full || has_precompiled_fusion(problem)) {
-    CS_RETURN_IF_ERROR(enumerate_graph(&e, &fused));
+  e->way = (cs_cudnn_way){.dense = dense};
+  e->problem = cs_cudnn_way_problem(e->way, problem);
+  if (e->options->full || has_precompiled_fusion(&e->problem)) {
+    CS_RETURN_IF_ERROR(enumerate_graph(e, &fused));
   }
   if (!cs_cudnn_problem_has_epilogue(problem) ||
-      (fused >= (size_t)picks_for(problem)->few && !options->full)) {
+      (fused >= (size_t)e->picks->few && !e->options->full)) {
     return CS_OK;
   }
-  cs_cudnn_problem bare = cs_cudnn_problem_bare(problem);
-  e.problem = &bare;
-  e.unfused = true;
-  return enumerate_graph(&e, &unfused);
+  e->way.epilogue = true;
+  e->problem = cs_cudnn_way_problem(e->way, problem);
+  return enumerate_graph(e, &unfused);
+}
+
+cs_status cs_cudnn_enumerate(const cs_cudnn_target *target, const cs_cudnn_problem *problem,
+                             const cs_enumerate_options *options, cs_candidate_list *out) {
+  enumeration e = {.target = target, .options = options, .out = out};
+  cs_cudnn_problem dense;
+  e.picks = problem->preferred_layout ? &preferred_picks : &other_picks;
+  if (cs_cudnn_problem_dense(problem, &dense)) {
+    CS_RETURN_IF_ERROR(enumerate_form(&e, problem, true));
+    e.picks = &strided_picks;
+  }
+  return enumerate_form(&e, problem, false);
 }

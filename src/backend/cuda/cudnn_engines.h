@@ -5,14 +5,13 @@
 
 #include "backend/backend.h"
 #include "backend/cuda/cudnn_plan.h"
-
-#define CS_GRAPH_FAMILY "cudnn.graph"                   /* the epilogue in the graph */
-#define CS_GRAPH_EPILOGUE_FAMILY "cudnn.graph+epilogue" /* an own kernel behind the graph */
+#include "backend/cuda/cudnn_way.h"
 
 /* Appends the admissible configurations of the problem: within the workspace limit, with the
  * precision asked for (f32: no tensor cores; never narrowed inputs or narrowed sums), deterministic
  * where wanted, runtime-compiled engines only under options->full. Where the fused graph has few,
- * the bare convolution followed by the epilogue kernel is offered too. */
+ * the bare convolution followed by the epilogue kernel is offered too. An output that cuDNN would
+ * only write by way of copies is computed densely and moved; few picks write to it themselves. */
 cs_status cs_cudnn_enumerate(const cs_cudnn_target *target, const cs_cudnn_problem *problem,
                              const cs_enumerate_options *options,
                              cs_candidate_list *out) CS_MUST_USE;

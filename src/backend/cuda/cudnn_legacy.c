@@ -135,26 +135,27 @@ static cudnnStatus_t choose(cs_cudnn_legacy *legacy, cudnnHandle_t handle, const
       (cudnnConvolutionFwdAlgo_t)a->value, &legacy->workspace_bytes);
 }
 
-static cs_status add_algorithm(const algorithm *a, const math_type *math, bool fused,
-                               int64_t workspace_bytes, cs_candidate_list *out) {
+static cs_status add_algorithm(const algorithm *a, const math_type *math, cs_cudnn_way way,
+                               bool fused, int64_t workspace_bytes, cs_candidate_list *out) {
   cs_strbuf id = {0};
   cs_candidate candidate = {.workspace_bytes = workspace_bytes,
                             .deterministic = a->deterministic,
                             .fused = fused,
                             .notes = a->notes};
   if (math == &math_tensor_op) candidate.notes |= CS_NOTE_TENSOR_CORE;
-  cs_strbuf_printf(&id, "%s:%s/%s", CS_LEGACY_FAMILY, a->name, math->name);
+  cs_strbuf_printf(&id, "%s:%s/%s", cs_cudnn_family(way), a->name, math->name);
   cs_status st = cs_strbuf_take(&id, &candidate.id);
-  if (st == CS_OK) st = cs_strdup_to(CS_LEGACY_FAMILY, &candidate.family);
+  if (st == CS_OK) st = cs_strdup_to(cs_cudnn_family(way), &candidate.family);
   if (st == CS_OK) st = cs_candidate_list_add(out, &candidate);
   cs_candidate_clear(&candidate);
   return st;
 }
 
-cs_status cs_cudnn_legacy_enumerate(cudnnHandle_t handle, const cs_cudnn_problem *problem,
-                                    const cs_enumerate_options *options, cs_candidate_list *out) {
-  if (!fits_legacy(problem)) return CS_OK;
+static cs_status enumerate_way(cudnnHandle_t handle, cs_cudnn_way way,
+                               const cs_cudnn_problem *whole, const cs_enumerate_options *options,
+                               cs_candidate_list *out) {
   cs_status st = CS_OK;
+  cs_cudnn_problem asked = cs_cudnn_way_problem(way, whole), *problem = &asked;
   cs_cudnn_legacy *legacy = cs_calloc(1, sizeof(*legacy));
   if (!legacy) return cs_no_memory("a cuDNN algorithm", sizeof(*legacy));
   cudnnStatus_t result = describe(problem, legacy);
@@ -166,18 +167,31 @@ cs_status cs_cudnn_legacy_enumerate(cudnnHandle_t handle, const cs_cudnn_problem
   const algorithm *algorithms = algorithms_of(problem, &n_algorithms);
   const math_type *maths[2];
   int n_maths = math_types_of(problem->precision, maths);
-  bool fused = !cs_cudnn_problem_has_epilogue(problem);
+  bool fused = !cs_cudnn_problem_has_epilogue(whole);
+  int64_t staging = cs_cudnn_way_staging(way, problem);
   for (int i = 0; i < n_algorithms * n_maths; i++) {
     const algorithm *a = &algorithms[i / n_maths];
     const math_type *math = maths[i % n_maths];
     if (options->deterministic && !a->deterministic) continue;
     if (choose(legacy, handle, a, math) != CUDNN_STATUS_SUCCESS) continue;
-    if (legacy->workspace_bytes > (size_t)options->workspace_limit) continue;
-    CS_TRY(st, add_algorithm(a, math, fused, (int64_t)legacy->workspace_bytes, out), done);
+    int64_t workspace = staging + (int64_t)legacy->workspace_bytes;
+    if (workspace > options->workspace_limit) continue;
+    CS_TRY(st, add_algorithm(a, math, way, fused, workspace, out), done);
   }
 done:
   cs_cudnn_legacy_destroy(legacy);
   return st;
+}
+
+cs_status cs_cudnn_legacy_enumerate(cudnnHandle_t handle, const cs_cudnn_problem *problem,
+                                    const cs_enumerate_options *options, cs_candidate_list *out) {
+  cs_cudnn_way way = {.legacy = true, .epilogue = true};
+  cs_cudnn_problem dense;
+  if (!fits_legacy(problem)) return CS_OK;
+  CS_RETURN_IF_ERROR(enumerate_way(handle, way, problem, options, out));
+  if (!cs_cudnn_problem_dense(problem, &dense)) return CS_OK;
+  way.dense = true;
+  return enumerate_way(handle, way, problem, options, out);
 }
 
 cs_status cs_cudnn_legacy_create(cudnnHandle_t handle, const cs_cudnn_problem *problem,

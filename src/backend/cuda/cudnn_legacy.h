@@ -5,18 +5,18 @@
 
 #include "backend/backend.h"
 #include "backend/cuda/cuda_error.h"
-#include "backend/cuda/cudnn_problem.h"
-
-#define CS_LEGACY_FAMILY "cudnn.legacy"
+#include "backend/cuda/cudnn_way.h"
 
 typedef struct cs_cudnn_legacy cs_cudnn_legacy; /* one prepared algorithm */
 
 /* Appends "cudnn.legacy:ALGORITHM/math" for each whose workspace size cuDNN tells and the limit
- * allows. None where the pads differ at the two ends of an axis. */
+ * allows, and where the output is a channel slice "cudnn.legacy.dense:…" too. None where the pads
+ * differ at the two ends of an axis. */
 cs_status cs_cudnn_legacy_enumerate(cudnnHandle_t handle, const cs_cudnn_problem *problem,
                                     const cs_enumerate_options *options,
                                     cs_candidate_list *out) CS_MUST_USE;
-/* `name`: "ALGORITHM/math". BAD_INPUT: no such algorithm for this problem. */
+/* `problem`: the bare convolution, in the way that the family says. `name`: "ALGORITHM/math".
+ * BAD_INPUT: no such algorithm for this problem. */
 cs_status cs_cudnn_legacy_create(cudnnHandle_t handle, const cs_cudnn_problem *problem,
                                  const char *name, cs_cudnn_legacy **out) CS_MUST_USE;
 void cs_cudnn_legacy_destroy(cs_cudnn_legacy *legacy);

@@ -99,6 +99,26 @@ cs_cudnn_problem cs_cudnn_problem_bare(const cs_cudnn_problem *problem) {
   return bare;
 }
 
+bool cs_cudnn_problem_dense(const cs_cudnn_problem *problem, cs_cudnn_problem *out) {
+  cs_cudnn_tensor *t = &out->output;
+  *out = *problem;
+  if (t->strides[1] != 1 || t->dims[1] == 1) return false;
+  t->strides[3] = t->dims[1];
+  t->strides[2] = t->dims[3] * t->strides[3];
+  t->strides[0] = t->dims[2] * t->strides[2];
+  t->alignment = 16;
+  for (int i = 0; i < 4; i++) {
+    if (t->dims[i] > 1 && t->strides[i] != problem->output.strides[i]) return true;
+  }
+  return false;
+}
+
+int64_t cs_cudnn_problem_output_bytes(const cs_cudnn_problem *problem) {
+  const int64_t *d = problem->output.dims;
+  int64_t element = problem->data_type == CUDNN_DATA_FLOAT ? 4 : 2;
+  return d[0] * d[1] * d[2] * d[3] * element;
+}
+
 bool cs_cudnn_problem_has_epilogue(const cs_cudnn_problem *problem) {
   return problem->has_bias || problem->has_residual || problem->activation.kind != CS_ACT_NONE;
 }

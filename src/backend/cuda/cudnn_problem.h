@@ -34,6 +34,12 @@ bool cs_cudnn_problem_make(const cs_op_desc *desc, cs_cudnn_problem *out);
 /* The same without bias, residual and activation. */
 cs_cudnn_problem cs_cudnn_problem_bare(const cs_cudnn_problem *problem);
 bool cs_cudnn_problem_has_epilogue(const cs_cudnn_problem *problem);
+/* cuDNN's kernels write NHWC outputs densely: for a channel slice it copies the slice out before
+ * and back after the convolution. True where `problem` has such an output; then *out is the same
+ * problem with a dense one, which some other kernel has to move to its place. */
+bool cs_cudnn_problem_dense(const cs_cudnn_problem *problem, cs_cudnn_problem *out);
+/* Bytes of a dense output. */
+int64_t cs_cudnn_problem_output_bytes(const cs_cudnn_problem *problem);
 
 cudnnDataType_t cs_cudnn_data_type(cs_dtype dtype);
 

@@ -108,11 +108,12 @@ static cs_status launch_elementwise(const Elementwise &e, cudaStream_t stream) {
   });
 }
 
-cs_status cs_cuda_epilogue_launch(const cs_op_desc *desc, const float *bias, const void *residual,
-                                  void *y, cudaStream_t stream) {
+cs_status cs_cuda_epilogue_launch(const cs_op_desc *desc, const cs_tensor_desc *x_desc,
+                                  const void *x, const float *bias, const void *residual, void *y,
+                                  cudaStream_t stream) {
   const cs_tensor_desc *residual_desc = residual ? &desc->inputs[desc->n_inputs - 1] : NULL;
-  Elementwise e = {&desc->output, residual_desc,   &desc->output, y, residual, NULL, bias, y,
-                   false,         desc->activation};
+  Elementwise e = {x_desc, residual_desc, &desc->output,   x, residual, NULL, bias,
+                   y,      false,         desc->activation};
   return launch_elementwise(e, stream);
 }
 

@@ -6,12 +6,6 @@
 #include "backend/cuda/cudnn_engines.h"
 #include "backend/cuda/kernels.h"
 
-/* The part of `id` behind "family:", or NULL. */
-static const char *behind_family(const char *id, const char *family) {
-  size_t length = strlen(family);
-  return strncmp(id, family, length) == 0 && id[length] == ':' ? id + length + 1 : NULL;
-}
-
 /* A stored plan saves building the operation graph; where cuDNN no longer takes it, engine and
  * knobs say the same. */
 static cs_status prepare_graph(cs_exec *exec, const char *engine, const char *payload) {
@@ -36,7 +30,7 @@ static cs_status prepare_graph(cs_exec *exec, const char *engine, const char *pa
     st = cs_cudnn_plan_from_id(&target, &exec->problem, &id, &exec->plan);
   }
   cs_cudnn_release(&exec->backend->pool, slot);
-  if (exec->plan) exec->workspace_bytes = exec->plan->workspace_bytes;
+  if (exec->plan) exec->workspace_bytes = exec->staging_bytes + exec->plan->workspace_bytes;
   return st;
 }
 
@@ -45,7 +39,9 @@ static cs_status prepare_legacy(cs_exec *exec, const char *algorithm) {
   CS_RETURN_IF_ERROR(cs_cudnn_acquire(&exec->backend->pool, &slot));
   cs_status st = cs_cudnn_legacy_create(slot->handle, &exec->problem, algorithm, &exec->legacy);
   cs_cudnn_release(&exec->backend->pool, slot);
-  if (st == CS_OK) exec->workspace_bytes = cs_cudnn_legacy_workspace(exec->legacy);
+  if (st == CS_OK) {
+    exec->workspace_bytes = exec->staging_bytes + cs_cudnn_legacy_workspace(exec->legacy);
+  }
   return st;
 }
 
@@ -60,31 +56,40 @@ static cs_status prepare_kernel(cs_exec *exec) {
                   cs_op_name(exec->desc.op), exec->id);
 }
 
-/* Finds out what the id names. */
-static cs_status prepare_any(cs_exec *exec, const char *payload) {
-  bool convolution = cs_cudnn_problem_make(&exec->desc, &exec->problem);
-  bool has_epilogue = cs_cudnn_problem_has_epilogue(&exec->problem);
-  const char *fused = behind_family(exec->id, CS_GRAPH_FAMILY);
-  const char *unfused = behind_family(exec->id, CS_GRAPH_EPILOGUE_FAMILY);
-  const char *algorithm = behind_family(exec->id, CS_LEGACY_FAMILY);
-  if (!fused && !unfused && !algorithm) {
-    exec->kind = CS_EXEC_KERNEL;
-    return prepare_kernel(exec);
-  }
-  if (!convolution) {
+/* What cuDNN computes, and what is left for kernels of our own. */
+static cs_status plan_way(cs_exec *exec, cs_cudnn_way way) {
+  cs_cudnn_problem whole, dense;
+  if (!cs_cudnn_problem_make(&exec->desc, &whole)) {
     return cs_error(CS_CODE_BAD_INPUT, "cuDNN cannot express this %s, which '%s' asks for",
                     cs_op_name(exec->desc.op), exec->id);
   }
-  if (unfused || algorithm) {
-    exec->epilogue = has_epilogue;
-    exec->problem = cs_cudnn_problem_bare(&exec->problem);
+  if (way.dense && !cs_cudnn_problem_dense(&whole, &dense)) {
+    return cs_error(CS_CODE_BAD_INPUT, "'%s' is for outputs that are slices; this one is dense",
+                    exec->id);
   }
-  if (algorithm) {
-    exec->kind = CS_EXEC_LEGACY;
-    return prepare_legacy(exec, algorithm);
+  exec->epilogue = way.epilogue && cs_cudnn_problem_has_epilogue(&whole);
+  exec->problem = cs_cudnn_way_problem(way, &whole);
+  exec->staging_bytes = cs_cudnn_way_staging(way, &exec->problem);
+  exec->moved = way.dense;
+  exec->staged = exec->desc.output;
+  for (int i = 0; i < exec->staged.shape.rank; i++) {
+    exec->staged.strides[i] = exec->problem.output.strides[i];
   }
-  exec->kind = CS_EXEC_GRAPH;
-  return prepare_graph(exec, fused ? fused : unfused, payload);
+  exec->staged.alignment = exec->problem.output.alignment;
+  return CS_OK;
+}
+
+/* Finds out what the id names. */
+static cs_status prepare_any(cs_exec *exec, const char *payload) {
+  cs_cudnn_way way;
+  const char *name = NULL;
+  if (!cs_cudnn_way_parse(exec->id, &way, &name)) {
+    exec->kind = CS_EXEC_KERNEL;
+    return prepare_kernel(exec);
+  }
+  CS_RETURN_IF_ERROR(plan_way(exec, way));
+  exec->kind = way.legacy ? CS_EXEC_LEGACY : CS_EXEC_GRAPH;
+  return way.legacy ? prepare_legacy(exec, name) : prepare_graph(exec, name, payload);
 }
 
 cs_status cs_exec_prepare(cs_backend *backend, const cs_op_desc *desc,
@@ -133,10 +138,20 @@ static const void *residual_of(const cs_exec *exec, const cs_launch *launch) {
   return exec->desc.has_residual ? launch->inputs[exec->desc.n_inputs - 1] : NULL;
 }
 
+/* Where cuDNN writes, and its workspace behind that. */
+static void *computed_at(const cs_exec *exec, const cs_launch *launch) {
+  return exec->moved ? launch->workspace : launch->output;
+}
+
+static void *workspace_of(const cs_exec *exec, const cs_launch *launch) {
+  return exec->moved ? (char *)launch->workspace + exec->staging_bytes : launch->workspace;
+}
+
 static cs_status bind_graph(const cs_launch *launch, cs_bound *out) {
   const cs_exec *exec = launch->exec;
   int64_t uids[5] = {CS_CUDNN_UID_INPUT, CS_CUDNN_UID_FILTER, CS_CUDNN_UID_OUTPUT};
-  const void *pointers[5] = {launch->inputs[0], launch->weights, launch->output};
+  const void *pointers[5] = {launch->inputs[0], launch->weights, computed_at(exec, launch)};
+  void *workspace = workspace_of(exec, launch);
   int n = 3;
   if (!exec->epilogue && exec->bias_offset >= 0) {
     uids[n] = CS_CUDNN_UID_BIAS;
@@ -149,8 +164,7 @@ static cs_status bind_graph(const cs_launch *launch, cs_bound *out) {
   cs_descriptor d = cs_descriptor_begin(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
   cs_descriptor_set(&d, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, n, uids);
   cs_descriptor_set(&d, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, n, pointers);
-  cs_descriptor_set(&d, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1,
-                    &launch->workspace);
+  cs_descriptor_set(&d, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &workspace);
   return cs_descriptor_finish(&d, "a plan's arguments", &out->pack);
 }
 
@@ -189,11 +203,17 @@ static cs_status launch_any(const cs_bound *bound, cs_cudnn_slot *slot, cudaStre
         cudnnBackendExecute(slot->handle, exec->plan->plan, bound->pack), "launching the plan"));
   } else {
     CS_RETURN_IF_ERROR(cs_cudnn_legacy_launch(exec->legacy, slot->handle, launch->inputs[0],
-                                              launch->weights, launch->output, launch->workspace));
+                                              launch->weights, computed_at(exec, launch),
+                                              workspace_of(exec, launch)));
   }
-  if (!exec->epilogue) return CS_OK;
-  return cs_cuda_epilogue_launch(&exec->desc, bias_of(exec, launch), residual_of(exec, launch),
-                                 launch->output, stream);
+  if (exec->epilogue) {
+    return cs_cuda_epilogue_launch(&exec->desc, &exec->staged, computed_at(exec, launch),
+                                   bias_of(exec, launch), residual_of(exec, launch), launch->output,
+                                   stream);
+  }
+  if (!exec->moved) return CS_OK;
+  return cs_cuda_copy_launch(&exec->staged, launch->workspace, &exec->desc.output, launch->output,
+                             stream);
 }
 
 cs_status cs_bound_launch(const cs_bound *bound, cs_cudnn_slot *slot, cudaStream_t stream) {

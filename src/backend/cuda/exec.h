@@ -19,6 +19,9 @@ struct cs_exec {
   cs_op_desc desc;
   cs_cudnn_problem problem; /* graph and legacy: what cuDNN computes */
   bool epilogue;            /* the epilogue kernel follows */
+  bool moved;               /* the output is computed at the start of the workspace, then moved */
+  cs_tensor_desc staged;    /* moved: what lies there */
+  int64_t staging_bytes;    /* moved: where cuDNN's own workspace begins */
   int64_t workspace_bytes;
   int64_t weight_bytes;
   int64_t bias_offset; /* in the packed weights; -1: no bias there */

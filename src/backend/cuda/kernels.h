@@ -24,11 +24,12 @@ cs_status cs_cuda_kernel_pack_weights(const cs_op_desc *desc, const char *id, co
 cs_status cs_cuda_kernel_launch(const cs_op_desc *desc, const char *id, const void *const *inputs,
                                 const void *weights, void *output, cudaStream_t stream) CS_MUST_USE;
 
-/* In place: y = act(y + bias[c] + residual) over a tensor of desc->output's shape, strides and
- * dtype; the unfused half of a convolution. `bias` f32 [C] or NULL; `residual` shaped and strided
- * as desc->inputs[n_inputs − 1] or NULL. */
-cs_status cs_cuda_epilogue_launch(const cs_op_desc *desc, const float *bias, const void *residual,
-                                  void *y, cudaStream_t stream) CS_MUST_USE;
+/* y = act(x + bias[c] + residual), the unfused half of a convolution: y as desc->output says, x of
+ * the same shape and dtype as x_desc says (x may be y itself). `bias` f32 [C] or NULL; `residual`
+ * shaped and strided as desc->inputs[n_inputs − 1] or NULL. */
+cs_status cs_cuda_epilogue_launch(const cs_op_desc *desc, const cs_tensor_desc *x_desc,
+                                  const void *x, const float *bias, const void *residual, void *y,
+                                  cudaStream_t stream) CS_MUST_USE;
 
 /* Logical copy between any two descs of equal shape (layout, strides, dtype differ): f32 row-major
  * import and export are cases of it. Lanes that pad a blocked layout do not occur on the GPU. */
