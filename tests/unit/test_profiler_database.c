@@ -133,9 +133,10 @@ static void test_damaged_and_foreign_lines(void **state) {
   /* Ours, but in another order of members: as good as any. */
   char line[512];
   snprintf(line, sizeof line,
-           "{\"complete\":{\"workspace_limit\":7,\"threads\":0,\"full\":false},\"op\":\"pool\","
+           "{\"complete\":{\"workspace_limit\":7,\"threads\":0,\"full\":false,\"candidates\":"
+           "%d},\"op\":\"pool\","
            "\"device\":\"%s\",\"method\":%d,\"schema\":\"convsched.profile/1\"}\n",
-           DEVICE, CS_MEASURE_VERSION);
+           CS_CANDIDATES_VERSION, DEVICE, CS_MEASURE_VERSION);
   append_text(path, line);
   /* The usual beginning and end, nonsense between: found when the operation is asked for. */
   snprintf(line, sizeof line,
