@@ -198,7 +198,10 @@ static cs_status work(void *user) {
   return *(bool *)user ? cs_error(CS_CODE_DEVICE, "the work failed") : CS_OK;
 }
 
+static cs_metric_set metrics; /* the device's, that counts share */
+
 static void all_is_closed(void) {
+  cs_metric_set_clear(&metrics);
   assert_int_equal(fake.initialized, 0);
   assert_int_equal(fake.hosts, 0);
   assert_int_equal(fake.enabled, 0);
@@ -220,6 +223,7 @@ static void counts_each_kernel_or_the_whole_run(void **state) {
                                 .max_ranges = 4,
                                 .work = work,
                                 .user = &failing,
+                                .metrics = &metrics,
                                 .logger = &logger};
     ok(cs_cupti_count(&fake_cupti, &request, counters, &n));
     assert_int_equal(n, fake.ranges);
@@ -239,6 +243,31 @@ static void counts_each_kernel_or_the_whole_run(void **state) {
   }
 }
 
+/* Choosing metrics takes longer than counting: the first count does it for all of a device's. */
+static void metrics_are_chosen_once(void **state) {
+  (void)state;
+  bool failing = false;
+  int n = 0, warnings = 0;
+  cs_counters counters[1];
+  cs_logger logger = {.write = count_warnings, .user = &warnings};
+  memset(&fake, 0, sizeof(fake));
+  fake.ranges = 1;
+  fake.missing = cs_cupti_metrics[CS_COUNTER_tensor_pct].name;
+  cs_range_request request = {
+      .max_ranges = 1, .work = work, .user = &failing, .metrics = &metrics, .logger = &logger};
+  for (int i = 0; i < 3; i++) {
+    fake.passes = 0;
+    ok(cs_cupti_count(&fake_cupti, &request, counters, &n));
+    assert_int_equal(n, 1);
+    assert_int_equal(fake.hosts, 1);
+    assert_int_equal(fake.initialized, 0);
+    assert_int_equal(fake.enabled, 0);
+    assert_true(counters[0].value[CS_COUNTER_fma_pct] == 1000 + CS_COUNTER_fma_pct);
+  }
+  assert_int_equal(warnings, 1); /* of the metric that is not there */
+  all_is_closed();
+}
+
 static void whatever_fails_nothing_stays_open(void **state) {
   (void)state;
   const char *functions[] = {
@@ -253,7 +282,8 @@ static void whatever_fails_nothing_stays_open(void **state) {
     fake.result = CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
     bool failing = false;
     int n = -1;
-    cs_range_request request = {.max_ranges = 1, .work = work, .user = &failing};
+    cs_range_request request = {
+        .max_ranges = 1, .work = work, .user = &failing, .metrics = &metrics};
     fails(cs_cupti_count(&fake_cupti, &request, counters, &n), CS_CODE_NOT_FOUND,
           "counters: unavailable (CUPTI_ERROR_INSUFFICIENT_PRIVILEGES)");
     assert_int_equal(n, 0);
@@ -268,8 +298,11 @@ static void work_that_fails_and_ranges_that_do_not_fit_are_errors(void **state) 
   for (int per_kernel = 0; per_kernel < 2; per_kernel++) {
     memset(&fake, 0, sizeof(fake));
     bool failing = true;
-    cs_range_request request = {
-        .per_kernel = per_kernel, .max_ranges = 2, .work = work, .user = &failing};
+    cs_range_request request = {.per_kernel = per_kernel,
+                                .max_ranges = 2,
+                                .work = work,
+                                .user = &failing,
+                                .metrics = &metrics};
     fails(cs_cupti_count(&fake_cupti, &request, counters, &n), CS_CODE_DEVICE, "the work failed");
     all_is_closed();
     failing = false;
@@ -625,6 +658,7 @@ int main(void) {
       cmocka_unit_test(refusals_say_what_to_do),
       cmocka_unit_test(every_counter_has_a_metric_on_known_chips),
       cmocka_unit_test(counts_each_kernel_or_the_whole_run),
+      cmocka_unit_test(metrics_are_chosen_once),
       cmocka_unit_test(whatever_fails_nothing_stays_open),
       cmocka_unit_test(work_that_fails_and_ranges_that_do_not_fit_are_errors),
       cmocka_unit_test(traces_are_ordered_and_begin_at_zero),

@@ -4,6 +4,7 @@
 
 #include "backend/backend.h"
 #include "backend/cuda/cudnn_pool.h"
+#include "backend/cuda/cupti_metrics.h"
 #include "backend/cuda/driver.h"
 #include "backend/cuda/nvml.h"
 #include "backend/cuda/start.h"
@@ -20,7 +21,7 @@ struct cs_cuda_backend {
   cudaStream_t streams[CS_CUDA_MAX_STREAMS]; /* non-blocking, made when first needed */
   cudaEvent_t start, stop;                   /* of timings */
   cs_cuda_start *starting;                   /* makes context, handle, stream 0 and events */
-  bool counters_told;                        /* which counters the chip lacks */
+  cs_metric_set metrics;                     /* of counters; empty until the first count */
   cs_nvml *nvml;                             /* NULL until the state is first asked for */
 };
 

@@ -69,17 +69,16 @@ static cs_status count(const cs_range_request *request, cs_counters *out, int *n
   return st;
 }
 
-/* Metrics that the chip lacks are told of once for each open device. */
+/* The metrics are chosen once for each open device; those that the chip lacks are told of then. */
 static cs_status count_schedule(cs_schedule *s, cs_range_request *request, cs_counters *out,
                                 int *n) {
   cs_cuda_backend *backend = s->backend;
   request->device = backend->device;
   request->user = s;
-  request->logger = backend->counters_told ? NULL : &backend->base.logger;
+  request->logger = &backend->base.logger;
+  request->metrics = &backend->metrics;
   CS_RETURN_IF_ERROR(cs_cuda_context(&backend->driver, &request->context));
-  CS_RETURN_IF_ERROR(count(request, out, n));
-  backend->counters_told = true;
-  return CS_OK;
+  return count(request, out, n);
 }
 
 static cs_status run_serially(void *user) {
@@ -145,9 +144,13 @@ cs_status cs_cuda_counters_permitted(int index) {
   cs_cuda_driver driver;
   cs_counters counters;
   int n = 0;
-  cs_range_request request = {.device = index, .max_ranges = 1, .work = spin_a_little};
+  cs_metric_set metrics = {0};
+  cs_range_request request = {
+      .device = index, .max_ranges = 1, .work = spin_a_little, .metrics = &metrics};
   CS_RETURN_IF_ERROR(cs_cuda_status(cudaSetDevice(index), "selecting CUDA device %d", index));
   CS_RETURN_IF_ERROR(cs_cuda_driver_load(&driver));
   CS_RETURN_IF_ERROR(cs_cuda_context(&driver, &request.context));
-  return count(&request, &counters, &n);
+  cs_status st = count(&request, &counters, &n);
+  cs_metric_set_clear(&metrics);
+  return st;
 }

@@ -10,7 +10,7 @@
 typedef struct session {
   const cs_cupti *cupti;
   const cs_range_request *request;
-  cs_metric_set metrics;
+  cs_metric_set *metrics; /* the request's */
   CUpti_RangeProfiler_Object *ranges;
   uint8_t *image; /* counter data */
   size_t image_size;
@@ -50,13 +50,15 @@ static cs_status availability(const session *s, uint8_t **out) {
 static cs_status choose(session *s) {
   char chip[64];
   uint8_t *available = NULL;
+  if (s->metrics->host) return CS_OK;
   CS_RETURN_IF_ERROR(chip_name(s, chip, sizeof(chip)));
   CS_RETURN_IF_ERROR(availability(s, &available));
-  cs_status st = cs_metric_set_create(s->cupti, chip, available, s->request->logger, &s->metrics);
+  cs_status st = cs_metric_set_create(s->cupti, chip, available, s->request->logger, s->metrics);
   free(available);
-  if (st == CS_OK && s->metrics.passes > MAX_PASSES) {
+  if (st == CS_OK && s->metrics->passes > MAX_PASSES) {
     st = cs_error(CS_CODE_DEVICE, "counters: %d passes for %d metrics of %s; at most %d wanted",
-                  s->metrics.passes, s->metrics.n, chip, MAX_PASSES);
+                  s->metrics->passes, s->metrics->n, chip, MAX_PASSES);
+    cs_metric_set_clear(s->metrics);
   }
   return st;
 }
@@ -73,8 +75,8 @@ static cs_status make_image(session *s) {
   size_t n = (size_t)s->request->max_ranges;
   CS_CUPTI_PARAMS(RangeProfiler_GetCounterDataSize, size);
   size.pRangeProfilerObject = s->ranges;
-  size.pMetricNames = s->metrics.names;
-  size.numMetrics = (size_t)s->metrics.n;
+  size.pMetricNames = s->metrics->names;
+  size.numMetrics = (size_t)s->metrics->n;
   size.maxNumOfRanges = n;
   size.maxNumRangeTreeNodes = (uint32_t)n;
   CS_RETURN_IF_ERROR(
@@ -92,8 +94,8 @@ static cs_status make_image(session *s) {
 static cs_status configure(session *s) {
   CS_CUPTI_PARAMS(RangeProfiler_SetConfig, p);
   p.pRangeProfilerObject = s->ranges;
-  p.configSize = s->metrics.config_size;
-  p.pConfig = s->metrics.config;
+  p.configSize = s->metrics->config_size;
+  p.pConfig = s->metrics->config;
   p.counterDataImageSize = s->image_size;
   p.pCounterDataImage = s->image;
   p.range = s->request->per_kernel ? CUPTI_AutoRange : CUPTI_UserRange;
@@ -146,7 +148,7 @@ static cs_status run_passes(session *s) {
   }
   if (complete) return CS_OK;
   return cs_error(CS_CODE_DEVICE, "counters: not complete after %d runs; %d wanted", MAX_PASSES,
-                  s->metrics.passes);
+                  s->metrics->passes);
 }
 
 static cs_status read_ranges(session *s, cs_counters *out, int *count) {
@@ -166,7 +168,7 @@ static cs_status read_ranges(session *s, cs_counters *out, int *count) {
                     info.numTotalRanges, s->request->max_ranges);
   }
   for (size_t i = 0; i < info.numTotalRanges; i++) {
-    CS_RETURN_IF_ERROR(cs_metric_set_evaluate(&s->metrics, s->image, s->image_size, i, &out[i]));
+    CS_RETURN_IF_ERROR(cs_metric_set_evaluate(s->metrics, s->image, s->image_size, i, &out[i]));
   }
   *count = (int)info.numTotalRanges;
   return CS_OK;
@@ -182,7 +184,6 @@ static void end(session *s) {
     p.pRangeProfilerObject = s->ranges;
     (void)s->cupti->range_disable(&p);
   }
-  if (s->metrics.cupti) cs_metric_set_clear(&s->metrics);
   if (s->initialized) {
     CS_CUPTI_PARAMS(Profiler_DeInitialize, p);
     (void)s->cupti->profiler_deinitialize(&p);
@@ -194,17 +195,28 @@ cs_status cs_cupti_count(const cs_cupti *cupti, const cs_range_request *request,
                          int *count) {
   *count = 0;
   cs_status st = CS_OK;
-  session s = {.cupti = cupti, .request = request};
+  session s = {.cupti = cupti, .request = request, .metrics = request->metrics};
+  double begun = cs_now_seconds(), chosen = begun, enabled = begun, run = begun, read = begun;
   CS_CUPTI_PARAMS(Profiler_Initialize, p);
   CS_TRY(st, check(cupti->profiler_initialize(&p), "starting the profiler"), done);
   s.initialized = true;
   CS_TRY(st, choose(&s), done);
+  chosen = cs_now_seconds();
   CS_TRY(st, enable(&s), done);
+  enabled = cs_now_seconds();
   CS_TRY(st, make_image(&s), done);
   CS_TRY(st, configure(&s), done);
   CS_TRY(st, run_passes(&s), done);
+  run = cs_now_seconds();
   CS_TRY(st, read_ranges(&s, out, count), done);
+  read = cs_now_seconds();
 done:
   end(&s);
+  cs_log(request->logger, CS_LOG_DEBUG,
+         "counters of %d ranges: choosing %.0f ms, enabling %.0f ms, running %.0f ms, reading %.0f "
+         "ms, "
+         "ending %.0f ms",
+         *count, 1e3 * (chosen - begun), 1e3 * (enabled - chosen), 1e3 * (run - enabled),
+         1e3 * (read - run), 1e3 * (cs_now_seconds() - read));
   return st;
 }

@@ -13,7 +13,10 @@ typedef struct cs_range_request {
   bool per_kernel;
   int max_ranges; /* room in the answer; more of them is an error */
   cs_status (*work)(void *user);
-  void *user;              /* of work, which must have finished on the device when it returns */
+  void *user; /* of work, which must have finished on the device when it returns */
+  /* The device's metrics: made by the first count (choosing them takes longer than counting),
+   * cleared by the owner. */
+  cs_metric_set *metrics;
   const cs_logger *logger; /* told of metrics that the chip lacks; NULL: nobody */
 } cs_range_request;
 

@@ -80,6 +80,7 @@ static void close_backend(cs_backend *backend) {
   }
   if (cuda->start) (void)cudaEventDestroy(cuda->start);
   if (cuda->stop) (void)cudaEventDestroy(cuda->stop);
+  cs_metric_set_clear(&cuda->metrics);
   cs_nvml_close(cuda->nvml);
   free(cuda);
 }
