@@ -56,7 +56,7 @@ typedef struct cs_corun_report {
  * `frozen` names the set that is missing. Adds to the report. */
 cs_status cs_profiling_coruns(const cs_profiling *profiling, cs_corun_report *report) CS_MUST_USE;
 /* Adds overlap and counters to the records of the fastest alone and of the best of each set, where
- * they lack them and the device gives them; counters of the first 48 sets. Nothing is timed, and
+ * they lack them and the device gives them; counters of the first 32 sets. Nothing is timed, and
  * nothing done under `frozen`. */
 cs_status cs_profiling_corun_counters(const cs_profiling *profiling,
                                       cs_corun_report *report) CS_MUST_USE;

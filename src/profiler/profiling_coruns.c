@@ -12,7 +12,7 @@
 #define LEAST_BUDGET_US 0.08e6
 #define MOST_BUDGET_US 0.5e6
 /* Sets whose records are counted: replaying a chain for every group of counters takes long. */
-#define COUNTED_SETS 48
+#define COUNTED_SETS 32
 
 /* ---- Sets and what is known of them ---- */
 

@@ -135,11 +135,12 @@ FAKE(enable, CUpti_RangeProfiler_Enable_Params,
      (fake.enabled++, p->pRangeProfilerObject = (CUpti_RangeProfiler_Object *)(void *)&a_profiler))
 FAKE(disable, CUpti_RangeProfiler_Disable_Params, fake.enabled--)
 FAKE(set_config, CUpti_RangeProfiler_SetConfig_Params,
-     fake.per_kernel = p->range == CUPTI_AutoRange && p->replayMode == CUPTI_KernelReplay)
+     (assert_int_equal(p->replayMode, CUPTI_UserReplay),
+      fake.per_kernel = p->range == CUPTI_AutoRange))
 FAKE(start, CUpti_RangeProfiler_Start_Params, fake.started++)
 FAKE(stop, CUpti_RangeProfiler_Stop_Params,
      (fake.started--, fake.passes++,
-      p->isAllPassSubmitted = !fake.endless && (fake.per_kernel || fake.passes == PASSES)))
+      p->isAllPassSubmitted = !fake.endless && fake.passes == PASSES))
 FAKE(push, CUpti_RangeProfiler_PushRange_Params, fake.pushed++)
 FAKE(pop, CUpti_RangeProfiler_PopRange_Params, fake.pushed--)
 FAKE(decode, CUpti_RangeProfiler_DecodeData_Params, p->numOfRangeDropped = fake.dropped)
@@ -227,7 +228,7 @@ static void counts_each_kernel_or_the_whole_run(void **state) {
                                 .logger = &logger};
     ok(cs_cupti_count(&fake_cupti, &request, counters, &n));
     assert_int_equal(n, fake.ranges);
-    assert_int_equal(fake.works, per_kernel ? 1 : PASSES);
+    assert_int_equal(fake.works, PASSES);
     assert_int_equal(fake.per_kernel, per_kernel);
     assert_int_equal(fake.pushed_while_worked, !per_kernel);
     assert_int_equal(warnings, 1);

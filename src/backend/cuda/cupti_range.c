@@ -99,7 +99,8 @@ static cs_status configure(session *s) {
   p.counterDataImageSize = s->image_size;
   p.pCounterDataImage = s->image;
   p.range = s->request->per_kernel ? CUPTI_AutoRange : CUPTI_UserRange;
-  p.replayMode = s->request->per_kernel ? CUPTI_KernelReplay : CUPTI_UserReplay;
+  /* Replaying every kernel by itself takes 40 ms a kernel on an H100, saving its memory and all. */
+  p.replayMode = CUPTI_UserReplay;
   p.maxRangesPerPass = (size_t)s->request->max_ranges;
   p.numNestingLevels = 1;
   p.minNestingLevel = 1;

@@ -8,8 +8,8 @@
 typedef struct cs_range_request {
   int device; /* CUDA's index */
   CUcontext context;
-  /* true: a range a kernel, replayed by CUPTI, which runs kernels one at a time. false: one range
-   * around all of the work, which is called for each pass and keeps its concurrency. */
+  /* true: a range a kernel; CUPTI runs kernels one at a time. false: one range around all of the
+   * work, which keeps its concurrency. The work is called for each pass. */
   bool per_kernel;
   int max_ranges; /* room in the answer; more of them is an error */
   cs_status (*work)(void *user);
