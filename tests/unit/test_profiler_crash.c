@@ -88,7 +88,7 @@ static int kill_after(pid_t writer, int said, int n, useconds_t then_us) {
   char bytes[4096];
   int sum = 0, status = 0;
   ssize_t got;
-  while (sum < n && (got = read(said, bytes, 1)) == 1) sum++;
+  while (sum < n && read(said, bytes, 1) == 1) sum++;
   usleep(then_us);
   assert_int_equal(kill(writer, SIGKILL), 0);
   assert_int_equal(waitpid(writer, &status, 0), writer);
