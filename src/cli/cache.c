@@ -64,9 +64,9 @@ static void add_file(cs_strbuf *text, const json_t *file) {
     return;
   }
   name_of_identity(identity, device, sizeof device);
-  cs_strbuf_printf(text, "%6lld %10lld %10lld %8lld  %s\n", number(file, "method"),
-                   number(file, "operations"), number(file, "records"), number(file, "coruns"),
-                   name ? name : device);
+  cs_strbuf_printf(text, "%6lld %10lld %10lld %8lld %8lld  %s\n", number(file, "method"),
+                   number(file, "operations"), number(file, "records"), number(file, "kernels"),
+                   number(file, "coruns"), name ? name : device);
 }
 
 static cs_status print_list(const cli_options *options) {
@@ -84,8 +84,8 @@ static cs_status print_list(const cli_options *options) {
   const json_t *files = json_object_get(root, "files");
   cs_strbuf text = {0};
   if (json_array_size(files) > 0) {
-    cs_strbuf_printf(&text, "%-32s %10s  %-16s  %6s %10s %10s %8s  %s\n", "file", "MiB", "last use",
-                     "method", "operations", "records", "co-runs", "device");
+    cs_strbuf_printf(&text, "%-32s %10s  %-16s  %6s %10s %10s %8s %8s  %s\n", "file", "MiB",
+                     "last use", "method", "operations", "records", "kernels", "co-runs", "device");
   }
   json_array_foreach(files, i, file) add_file(&text, file);
   cs_strbuf_printf(&text, "%s: %zu profile%s, %.2f MiB",

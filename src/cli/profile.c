@@ -211,6 +211,8 @@ static cs_status profile_command(const cli_options *options) {
   cs_status st = CS_OK;
   cs_device *device = NULL;
   CS_RETURN_IF_ERROR(check_use(options));
+  CS_RETURN_IF_ERROR(cli_check_writable(options->json));
+  CS_RETURN_IF_ERROR(cli_check_writable(options->export_path));
   CS_RETURN_IF_ERROR(cs_device_open(options->device, cli_logger(options), &device));
   if (options->import_path) CS_TRY(st, import_profile(options, device), done);
   if (options->resume) CS_TRY(st, say_resumed(options, device), done);

@@ -1,43 +1,103 @@
-"""`convsched profile --export` and `--import`, on the CPU."""
+"""Measurements as files that travel, and profiles that were interrupted: `profile --export`,
+`--import` and `--resume`, on the CPU."""
 import gzip
 import json
 
 import harness
-from harness import BAD_INPUT, FAILURE, USAGE, CommandTest
+from harness import BAD_INPUT, USAGE, CommandTest
 
 
-class ProfileFiles(CommandTest):
+class Transfer(CommandTest):
     def profile(self, *args):
         return self.execute("profile", "--device", "cpu", *args)
 
-    def test_export_then_import(self):
-        first, second = self.folder / "first.jsonl.gz", self.folder / "second.jsonl"
-        self.accepted(self.profile("--export", first))
-        lines = gzip.decompress(first.read_bytes()).decode().splitlines()
-        self.assertTrue(any("candidate" in json.loads(line) for line in lines))
-        other = self.folder / "other"
-        out, err = self.accepted(self.profile("--cache", other, "--import", first))
-        self.assertIn(f"{len(lines)} lines", err)
-        # What was imported is enough to plan without measuring, and is exported as it came.
-        self.accepted(self.run_tiny("--cache", other, "--frozen"))
-        self.accepted(self.profile("--cache", other, "--export", second))
-        self.assertEqual(second.read_text().splitlines(), lines)
+    def test_export_and_import(self):
+        self.accepted(self.profile("--export", "a.jsonl.gz"))
+        self.accepted(self.profile("--export", "b.jsonl"))
+        text = (self.folder / "b.jsonl").read_bytes()
+        self.assertEqual(gzip.decompress((self.folder / "a.jsonl.gz").read_bytes()), text)
+        self.accepted(self.execute("cache", "clear"))
+        code, _, err = self.run_tiny("--frozen")
+        self.assertEqual(code, BAD_INPUT)
+        _, err = self.accepted(self.profile("--import", "a.jsonl.gz"))
+        self.assertIn(f"{len(text.splitlines())} lines of it were news", err)
+        self.accepted(self.run_tiny("--frozen"))
+        self.accepted(self.profile("--export", "c.jsonl"))
+        self.assertEqual((self.folder / "c.jsonl").read_bytes(), text)
+        _, err = self.accepted(self.profile("--import", "b.jsonl"))
+        self.assertIn("0 lines", err)
+
+    def test_import_then_model_then_export(self):
+        self.accepted(self.profile(self.model(), "--policy", "streams", "--export", "a.jsonl"))
+        self.accepted(self.execute("cache", "clear"))
+        out, _ = self.accepted(self.profile(self.model(), "--policy", "streams", "--frozen",
+                                            "--import", "a.jsonl", "--export", "b.jsonl"))
+        self.assertIn(" 0 candidates measured", out)
+        self.assertTrue((self.folder / "b.jsonl").exists())
 
     def test_another_device(self):
-        path = self.folder / "one.jsonl"
-        self.accepted(self.profile("--export", path))
-        changed = path.read_text().replace('"device":"', '"device":"another ')
-        self.refused(self.profile("--import", self.file("changed.jsonl", changed)), BAD_INPUT,
-                     "another ", "this device")
+        self.accepted(self.profile("--export", "a.jsonl"))
+        text = (self.folder / "a.jsonl").read_text()
+        identity = json.loads(text.splitlines()[0])["device"]
+        path = self.file("other.jsonl", text.replace(json.dumps(identity), '"that GPU"'))
+        self.refused(self.profile("--import", path), BAD_INPUT, path, "that GPU", identity)
 
-    def test_errors(self):
-        self.refused(self.profile(), USAGE, "no model given")
-        self.refused(self.profile("--import", self.folder / "none.jsonl"), FAILURE, "none.jsonl")
-        self.refused(self.profile("--import", self.file("text", "no profile\n")), BAD_INPUT, "text")
-        broken = self.file("broken.gz", b"\x1f\x8b\x08\x00broken")
-        self.refused(self.profile("--import", broken), BAD_INPUT, "broken.gz")
-        self.refused(self.profile("--cache", self.folder / "empty", "--export", self.folder / "e"),
-                     BAD_INPUT, "nothing is measured")
+    def test_files_that_are_refused(self):
+        self.refused(self.profile("--import", "none.jsonl"), harness.FAILURE, "none.jsonl")
+        path = self.file("text.jsonl", "hello\n")
+        self.refused(self.profile("--import", path), BAD_INPUT, path, "convsched.profile/1")
+        path = self.file("broken.gz", b"\x1f\x8b\x08\x00broken")
+        self.refused(self.profile("--import", path), BAD_INPUT, path)
+        self.accepted(self.execute("cache", "clear"))
+        self.refused(self.profile("--export", "x.jsonl"), BAD_INPUT, "nothing is measured")
+        self.assertFalse((self.folder / "x.jsonl").exists())
+
+    def test_files_that_cannot_be_written(self):
+        """Found out before anything is measured."""
+        self.accepted(self.execute("cache", "clear"))
+        for option in ("--export", "--json"):
+            self.refused(self.profile(self.model(), option, "none/x.jsonl"), harness.FAILURE,
+                         "none/x.jsonl")
+        self.assertEqual(list((self.folder / "cache").rglob("*.jsonl")), [])
+
+    def test_cache_of_another_folder(self):
+        self.accepted(self.profile("--export", "a.jsonl"))
+        other = self.folder / "other"
+        self.accepted(self.profile("--cache", other, "--import", "a.jsonl"))
+        self.accepted(self.run_tiny("--cache", other, "--frozen"))
+
+    def test_wrong_use(self):
+        self.refused(self.profile(), USAGE, "no model", "--import", "--export")
+        self.refused(self.profile("--export", "x", "--json", "-"), USAGE, "json")
+        self.refused(self.profile(self.model(), "--resume", "--refresh"), USAGE, "--refresh")
+        self.refused(self.run_tiny("--resume"), USAGE, "resume")
+
+
+class Resume(CommandTest):
+    cold = True
+
+    def profile(self, *args):
+        return self.execute("profile", self.model(), "--device", "cpu", "--policy", "sequential",
+                            *args)
+
+    def test_resume(self):
+        _, err = self.accepted(self.profile("--resume"))
+        self.assertIn("nothing to resume", err)
+        out, err = self.accepted(self.profile("--resume"))
+        self.assertIn("resumes: ", err)
+        self.assertIn(" 0 were interrupted", err)
+        self.assertIn(" 0 candidates measured", out)
+        # An interrupted profile has candidates of an operation, and not the line that ends it.
+        path = next((self.folder / "cache").rglob("profile-*.jsonl"))
+        lines = path.read_text().splitlines(keepends=True)
+        op = next(json.loads(line)["op"] for line in lines if '"complete":' in line)
+        path.write_text("".join(line for line in lines
+                                if '"complete":' not in line or json.loads(line)["op"] != op))
+        out, err = self.accepted(self.profile("--resume"))
+        self.assertIn(" 1 were interrupted", err)
+        self.assertNotIn(" 0 candidates measured", out)
+        _, err = self.accepted(self.profile("--resume"))
+        self.assertIn(" 0 were interrupted", err)
 
 
 if __name__ == "__main__":
