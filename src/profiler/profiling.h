@@ -25,6 +25,7 @@ typedef struct cs_kernels_report {
   int recorded;          /* candidates whose kernels were added */
   int counted;           /* candidates whose counters were added */
   int differences;       /* sampled candidates that ran otherwise than the driver said (warned) */
+  int untold_local;      /* kernels of these whose local memory the tracer left out */
   char unavailable[256]; /* why there are no counters; "" */
 } cs_kernels_report;
 

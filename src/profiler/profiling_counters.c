@@ -96,52 +96,54 @@ cs_status cs_record_counters(const cs_measuring *m, const cs_op_buffers *buffers
 
 /* ---- What ran against what the driver said ---- */
 
-static bool same_kernel(const cs_kernel_info *said, const cs_kernel_trace *ran) {
-  return memcmp(said->grid, ran->grid, sizeof said->grid) == 0 &&
-         memcmp(said->block, ran->block, sizeof said->block) == 0 &&
-         cs_registers_given(said->registers) == cs_registers_given(ran->registers) &&
-         said->static_shared == ran->static_shared && said->dynamic_shared == ran->dynamic_shared;
+/* NOT_FOUND (no traces here) is said where counters are asked for: then *n is 0, and CS_OK. */
+static cs_status trace_once(const cs_op_buffers *buffers, const cs_trial *trial,
+                            cs_kernel_trace *out, int capacity, int *n) {
+  const cs_backend_vtable *vtable = buffers->backend->vtable;
+  cs_schedule *schedule = NULL;
+  *n = 0;
+  CS_RETURN_IF_ERROR(cs_trial_schedule(buffers, trial, &schedule));
+  cs_status st = vtable->schedule_trace(schedule, out, capacity, n);
+  vtable->schedule_destroy(schedule);
+  if (cs_status_code(st) != CS_CODE_NOT_FOUND) return st;
+  cs_status_free(st);
+  *n = 0;
+  return CS_OK;
 }
 
-static void warn_difference(const cs_measuring *m, const cs_operation *operation,
-                            const cs_trial *trial, const cs_kernel_info *said,
-                            const cs_kernel_trace *ran) {
-  cs_log(m->logger, CS_LOG_WARNING,
-         "%s: %s: kernel %s ran with %d registers, %d + %d bytes of shared memory, grid %dx%dx%d; "
-         "the driver said %d, %d + %d, %dx%dx%d",
-         operation->name, trial->candidate.id, said->name, ran->registers, ran->static_shared,
-         ran->dynamic_shared, ran->grid[0], ran->grid[1], ran->grid[2], said->registers,
-         said->static_shared, said->dynamic_shared, said->grid[0], said->grid[1], said->grid[2]);
+static cs_status compare_record(const cs_record *record, const cs_kernel_trace *traced,
+                                cs_strbuf *lines, cs_kernel_comparison *out) {
+  int n = record->n_kernels;
+  cs_kernel_info *told = cs_calloc((size_t)n, sizeof *told);
+  if (!told) return cs_no_memory("kernels", (size_t)n * sizeof *told);
+  for (int k = 0; k < n; k++) told[k] = record->kernels[k].info;
+  cs_status st = cs_compare_kernels(told, n, traced, n, lines, out);
+  free(told);
+  return st;
 }
 
 cs_status cs_compare_traced(const cs_measuring *m, const cs_op_buffers *buffers,
-                            const cs_operation *operation, const cs_trial *trial, bool *differs) {
-  const cs_backend_vtable *vtable = m->backend->vtable;
+                            const cs_operation *operation, const cs_trial *trial,
+                            cs_kernel_comparison *out) {
   const cs_record *record = record_of(m, operation, trial);
-  cs_schedule *schedule = NULL;
+  cs_strbuf lines = {0};
   int n = 0;
-  *differs = false;
-  if (!vtable->schedule_trace || !record || !record->kernels) return CS_OK;
-  cs_kernel_trace *trace = cs_calloc(MOST_KERNELS, sizeof *trace);
-  if (!trace) return cs_no_memory("a trace", MOST_KERNELS * sizeof *trace);
-  cs_status st = cs_trial_schedule(buffers, trial, &schedule);
-  if (st == CS_OK) st = vtable->schedule_trace(schedule, trace, MOST_KERNELS, &n);
-  if (schedule) vtable->schedule_destroy(schedule);
-  if (cs_status_code(st) == CS_CODE_NOT_FOUND) { /* said where counters are asked for */
-    cs_status_free(st);
-    st = CS_OK;
-    n = 0;
-  } else if (st == CS_OK && n != record->n_kernels) {
-    cs_log(m->logger, CS_LOG_WARNING, "%s: %s: %d kernels ran where the driver said %d",
-           operation->name, trial->candidate.id, n, record->n_kernels);
-    *differs = true;
-    n = 0;
+  *out = (cs_kernel_comparison){0};
+  if (!m->backend->vtable->schedule_trace || !record || !record->kernels) return CS_OK;
+  cs_kernel_trace *traced = cs_calloc((size_t)record->n_kernels, sizeof *traced);
+  if (!traced) return cs_no_memory("a trace", (size_t)record->n_kernels * sizeof *traced);
+  cs_status st = trace_once(buffers, trial, traced, record->n_kernels, &n);
+  if (st == CS_OK && n == record->n_kernels) {
+    st = compare_record(record, traced, &lines, out);
+  } else if (st == CS_OK && n > 0) {
+    cs_strbuf_printf(&lines, "%d kernels ran where the driver told of %d\n", n, record->n_kernels);
+    out->differences = 1;
   }
-  for (int k = 0; st == CS_OK && k < n; k++) {
-    if (same_kernel(&record->kernels[k].info, &trace[k])) continue;
-    warn_difference(m, operation, trial, &record->kernels[k].info, &trace[k]);
-    *differs = true;
+  if (st == CS_OK && out->differences > 0) {
+    cs_log(m->logger, CS_LOG_WARNING, "%s: %s: kernels ran otherwise than the driver told:\n%s",
+           operation->name, trial->candidate.id, lines.data);
   }
-  free(trace);
+  cs_strbuf_free(&lines);
+  free(traced);
   return st;
 }

@@ -83,10 +83,11 @@ static cs_status count_operation(kernels_pass *pass, const cs_op_buffers *buffer
                                         sizeof pass->report->unavailable));
   if (pass->report->unavailable[0]) return CS_OK;
   for (int i = 0; i < n && pass->compared < TRACED_SAMPLES; i++) {
-    bool differs = false;
+    cs_kernel_comparison found;
     pass->compared++;
-    CS_RETURN_IF_ERROR(cs_compare_traced(pass->measuring, buffers, operation, trials[i], &differs));
-    pass->report->differences += differs;
+    CS_RETURN_IF_ERROR(cs_compare_traced(pass->measuring, buffers, operation, trials[i], &found));
+    pass->report->differences += found.differences > 0;
+    pass->report->untold_local += found.untold_local;
   }
   return CS_OK;
 }

@@ -3,6 +3,7 @@
 #ifndef CONVSCHED_PROFILER_PROFILING_OPERATIONS_H_
 #define CONVSCHED_PROFILER_PROFILING_OPERATIONS_H_
 
+#include "profiler/kernel_compare.h"
 #include "profiler/profiling.h"
 
 typedef struct cs_distinct_op {
@@ -27,10 +28,11 @@ cs_status cs_operation_buffers(const cs_measuring *measuring, cs_operation *oper
 cs_status cs_record_counters(const cs_measuring *measuring, const cs_op_buffers *buffers,
                              const cs_operation *operation, const cs_trial *const *trials, int n,
                              int *counted, char *reason, size_t reason_size) CS_MUST_USE;
-/* Compares what one run's kernels took with what the driver said of them; a difference is warned
- * about. Nothing is compared where the device does not trace. */
+/* Compares what one run's kernels took with what the driver said of them (cs_compare_kernels);
+ * differences are warned about, once a candidate. Nothing is compared where the device does not
+ * trace. */
 cs_status cs_compare_traced(const cs_measuring *measuring, const cs_op_buffers *buffers,
                             const cs_operation *operation, const cs_trial *trial,
-                            bool *differs) CS_MUST_USE;
+                            cs_kernel_comparison *out) CS_MUST_USE;
 
 #endif

@@ -252,6 +252,14 @@ static void add_warnings(report *r) {
   }
 }
 
+/* Known of tracers, so no warning: cs_kernel_comparison. */
+static void tell_untold_local(const report *r) {
+  int n = r->p->kernels.untold_local;
+  if (n == 0) return;
+  cs_log(&r->p->session->device->logger, CS_LOG_INFO,
+         "local memory of %d of the kernels traced: told by the driver, not by the tracer", n);
+}
+
 /* ---- The whole ---- */
 
 static json_t *head_json(const report *r) {
@@ -259,15 +267,15 @@ static json_t *head_json(const report *r) {
   const cs_session_options *options = &p->session->settings.options;
   return json_pack(
       "{s:s, s:s, s:I, s:s, s:{s:s, s:s, s:s}, s:{s:i, s:i, s:i, s:i, s:f}, s:{s:i, s:i, s:i, "
-      "s:s}}",
+      "s:i, s:s}}",
       "schema", "convsched.profile-report/1", "model", p->session->source->name, "batch",
       (json_int_t)options->batch, "dtype", cs_precision_name(options->precision), "device", "name",
       r->device->name, "backend", r->device->backend, "identity", r->device->identity, "measured",
       "operations", p->measured.operations, "operations_cached", p->measured.operations_cached,
       "candidates", p->measured.candidates, "candidates_rejected", p->measured.candidates_rejected,
       "seconds", p->measured.seconds, "kernels", "recorded", p->kernels.recorded, "counted",
-      p->kernels.counted, "differences", p->kernels.differences, "unavailable",
-      p->kernels.unavailable);
+      p->kernels.counted, "differences", p->kernels.differences, "untold_local",
+      p->kernels.untold_local, "unavailable", p->kernels.unavailable);
 }
 
 cs_status cs_model_report(const cs_model_profiling *p, char **out) {
@@ -288,6 +296,7 @@ cs_status cs_model_report(const cs_model_profiling *p, char **out) {
         json_pack("{s:o, s:o}", "before", state_json(&p->before), "after", state_json(&p->after)));
   }
   add_warnings(&r);
+  tell_untold_local(&r);
   json_object_set(r.root, "warnings", r.warnings);
   st = cs_json_take_text(json_incref(r.root), out);
 done:

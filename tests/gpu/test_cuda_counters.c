@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "backend/backend.h"
-#include "backend/cuda/cupti_resources.h"
+#include "profiler/kernel_compare.h"
 
 #define N 8
 #define IN 64
@@ -328,7 +328,8 @@ static void times_after_counting_are_those_before(void **state) {
 static void a_run_is_traced(bool use_graph) {
   realise(use_graph);
   cs_kernel_trace traced[MAX_KERNELS];
-  int n = 0, differences = -1;
+  cs_kernel_comparison found;
+  int n = 0;
   warnings = 0;
   cs_status st = device->vtable->schedule_trace(f.schedule, traced, MAX_KERNELS, &n);
   if (!permitted(st, "trace")) return;
@@ -341,10 +342,10 @@ static void a_run_is_traced(bool use_graph) {
     if (i > 0) assert_true(traced[i].start_us >= traced[i - 1].start_us);
   }
   cs_strbuf text = {0};
-  ok(cs_cuda_compare_resources(f.kernels, f.n_kernels, traced, n, &text, &differences));
-  if (differences > 0) print_message("%s", text.data);
+  ok(cs_compare_kernels(f.kernels, f.n_kernels, traced, n, &text, &found));
+  if (found.differences > 0) print_message("%s", text.data);
   cs_strbuf_free(&text);
-  assert_int_equal(differences, 0);
+  assert_int_equal(found.differences, 0);
   assert_int_equal(warnings, 0);
 }
 

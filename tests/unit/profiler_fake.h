@@ -49,6 +49,8 @@ typedef struct fake_backend {
   int schedules;  /* created */
   int counted;    /* schedules counted or traced */
   bool uncounted; /* counters may not be read */
+  bool spills;    /* 48 bytes a thread, of which traces do not tell */
+  bool runs_wide; /* kernels run with more registers and shared memory than they are told to */
   int allocated;  /* live allocations */
 } fake_backend;
 
@@ -342,6 +344,7 @@ static inline cs_status fake_schedule_kernels(cs_schedule *schedule, cs_kernel_i
                               .cluster = {1, 1, 1},
                               .registers = planted->behaviour == FAKE_HOGS ? 168 : 40,
                               .dynamic_shared = planted->behaviour == FAKE_HOGS ? 1024 : 40000,
+                              .local_bytes = schedule->backend->spills ? 48 : 0,
                               .blocks_per_unit = 1};
     snprintf(out[i].name, sizeof out[i].name, "kernel of %s", planted->id);
   }
@@ -383,18 +386,19 @@ static inline cs_status fake_schedule_counters_whole(cs_schedule *schedule, cs_c
 /* The first two launches run from 0 to 8 and from 4 to 8 µs. */
 static inline cs_status fake_schedule_trace(cs_schedule *schedule, cs_kernel_trace *out,
                                             int capacity, int *count) {
-  cs_kernel_info info;
-  int n;
-  CS_RETURN_IF_ERROR(fake_schedule_kernels(schedule, &info, 1, &n));
-  *count = schedule->n < 2 ? schedule->n : 2;
+  cs_kernel_info info[2];
+  int n, wide = schedule->backend->runs_wide;
+  CS_RETURN_IF_ERROR(fake_schedule_kernels(schedule, info, 2, &n));
+  *count = n < 2 ? n : 2;
   for (int i = 0; i < *count && i < capacity; i++) {
     out[i] = (cs_kernel_trace){.start_us = 4 * i,
                                .end_us = 8,
                                .stream = schedule->launches[i].stream,
                                .grid = {64, 1, 1},
                                .block = {256, 1, 1},
-                               .registers = info.registers,
-                               .dynamic_shared = info.dynamic_shared};
+                               .registers = info[i].registers + 8 * wide,
+                               .dynamic_shared = info[i].dynamic_shared + 512 * wide};
+    memcpy(out[i].name, info[i].name, sizeof out[i].name);
   }
   return CS_OK;
 }

@@ -12,7 +12,6 @@
 
 #include "backend/cuda/cupti_activity.h"
 #include "backend/cuda/cupti_range.h"
-#include "backend/cuda/cupti_resources.h"
 #include "backend/cuda/nvml.h"
 
 static void ok(cs_status st) {
@@ -464,42 +463,6 @@ static void a_tracer_that_fails_is_turned_off(void **state) {
   assert_false(tracer.enabled);
 }
 
-/* ---- Resources ---- */
-
-static void differences_in_resources_are_listed(void **state) {
-  (void)state;
-  cs_kernel_info kernels[] = {
-      {.name = "a", .grid = {4, 1, 1}, .block = {128, 1, 1}, .registers = 32},
-      {.name = "a", .grid = {8, 1, 1}, .block = {128, 1, 1}, .registers = 32},
-      {.name = "b", .grid = {1, 1, 1}, .block = {64, 1, 1}, .registers = 165, .static_shared = 48}};
-  cs_kernel_trace traced[] = {
-      {.name = "b", .grid = {1, 1, 1}, .block = {64, 1, 1}, .registers = 168, .static_shared = 48},
-      {.name = "a", .grid = {8, 1, 1}, .block = {128, 1, 1}, .registers = 32},
-      {.name = "a", .grid = {4, 1, 1}, .block = {128, 1, 1}, .registers = 32}};
-  cs_strbuf text = {0};
-  int n = -1;
-  ok(cs_cuda_compare_resources(kernels, 3, traced, 3, &text, &n));
-  assert_int_equal(n, 0);
-  assert_int_equal(text.length, 0);
-  traced[0].registers = 160;
-  traced[0].dynamic_shared = 1024;
-  traced[2].grid[1] = 2;
-  ok(cs_cuda_compare_resources(kernels, 3, traced, 3, &text, &n));
-  assert_int_equal(n, 3);
-  assert_non_null(strstr(text.data, "b: registers 165 by the graph, 160 as traced\n"));
-  assert_non_null(strstr(text.data, "b: dynamic shared bytes 0 by the graph, 1024 as traced\n"));
-  assert_non_null(strstr(text.data, "a: grid 4x1x1 by the graph, 4x2x1 as traced\n"));
-  cs_strbuf_free(&text);
-  text = (cs_strbuf){0};
-  strcpy(traced[0].name, "c");
-  traced[2].grid[1] = 1;
-  ok(cs_cuda_compare_resources(kernels, 3, traced, 3, &text, &n));
-  assert_int_equal(n, 2);
-  assert_non_null(strstr(text.data, "b: in the graph, not traced\n"));
-  assert_non_null(strstr(text.data, "c: traced, not in the graph\n"));
-  cs_strbuf_free(&text);
-}
-
 /* ---- NVML ---- */
 
 static struct {
@@ -664,7 +627,6 @@ int main(void) {
       cmocka_unit_test(work_that_fails_and_ranges_that_do_not_fit_are_errors),
       cmocka_unit_test(traces_are_ordered_and_begin_at_zero),
       cmocka_unit_test(a_tracer_that_fails_is_turned_off),
-      cmocka_unit_test(differences_in_resources_are_listed),
       cmocka_unit_test(the_state_of_a_gpu_is_read),
       cmocka_unit_test(what_nvml_does_not_tell_stays_unknown),
       cmocka_unit_test(slowdowns_have_names_and_fit),

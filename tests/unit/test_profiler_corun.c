@@ -29,7 +29,8 @@ typedef struct fixture {
   cs_measure_options options;
   cs_profiling steps;
   fake_backend fake;
-  char warning[512];
+  char warning[512]; /* the latest */
+  int warnings;
   cs_logger logger;
 } fixture;
 
@@ -39,7 +40,9 @@ static const fake_candidate complementary[] = {{"fast", FAKE_HOGS, 10, 0, 0},
 
 static void note_warning(void *user, cs_log_level level, const char *message) {
   fixture *f = user;
-  if (level == CS_LOG_WARNING) snprintf(f->warning, sizeof f->warning, "%s", message);
+  if (level != CS_LOG_WARNING) return;
+  snprintf(f->warning, sizeof f->warning, "%s", message);
+  f->warnings++;
 }
 
 static int set_up(void **state) {
@@ -227,6 +230,33 @@ static void test_counters_unavailable(void **state) {
   assert_non_null(strstr(report.unavailable, "ask the administrator"));
 }
 
+/* Eight candidates are traced: what runs otherwise is one warning a candidate, and local memory
+ * that a tracer leaves out is none, only counted. */
+static void test_traced_against_told(void **state) {
+  fixture *f = *state;
+  cs_kernels_report report = {0};
+  f->fake.spills = true;
+  measure(f);
+  assert_ok(cs_profiling_kernels(&f->steps, true, &report));
+  assert_int_equal(report.differences, 0);
+  assert_int_equal(report.untold_local, 8);
+  assert_int_equal(f->warnings, 0);
+}
+
+static void test_traced_otherwise_than_told(void **state) {
+  fixture *f = *state;
+  cs_kernels_report report = {0};
+  f->fake.runs_wide = true;
+  measure(f);
+  assert_ok(cs_profiling_kernels(&f->steps, true, &report));
+  assert_int_equal(report.differences, 8);
+  assert_int_equal(report.untold_local, 0);
+  assert_int_equal(f->warnings, 8);
+  assert_non_null(strstr(f->warning, "kernel of lean: registers 40 by the driver, 48 as traced\n"));
+  assert_non_null(
+      strstr(f->warning, "dynamic shared bytes 40000 by the driver, 40512 as traced\n"));
+}
+
 /* ---- Co-runs ---- */
 
 /* Alone the fast one wins, together the lean one does: one hogging candidate after the other takes
@@ -374,6 +404,8 @@ int main(void) {
       TEST(test_kernels_added_later),
       TEST(test_counters),
       TEST(test_counters_unavailable),
+      TEST(test_traced_against_told),
+      TEST(test_traced_otherwise_than_told),
       TEST(test_joint_choice_wins),
       TEST(test_second_run),
       TEST(test_frozen),

@@ -4,7 +4,6 @@
 
 #include "backend/cuda/cupti_activity.h"
 #include "backend/cuda/cupti_counters.h"
-#include "backend/cuda/cupti_resources.h"
 
 /* A graph that was made before the tracer came may go unrecorded: a traced schedule gets one of its
  * own, captured while it is traced. */
@@ -49,34 +48,13 @@ static cs_status trace(cs_schedule *s, cs_activity_result *out) {
   return st;
 }
 
-static cs_status warn_of_differences(const cs_schedule *s, const cs_kernel_info *kernels, int n,
-                                     const cs_activity_result *result) {
-  cs_strbuf lines = {0};
-  char *text = NULL;
-  int differences = 0;
-  cs_status st =
-      cs_cuda_compare_resources(kernels, n, result->kernels, result->n, &lines, &differences);
-  if (st != CS_OK) {
-    cs_strbuf_free(&lines);
-    return st;
-  }
-  CS_RETURN_IF_ERROR(cs_strbuf_take(&lines, &text));
-  if (differences > 0) {
-    cs_log(&s->backend->base.logger, CS_LOG_WARNING,
-           "resources of kernels: the graph and the tracer differ in %d:\n%s", differences, text);
-  }
-  free(text);
-  return CS_OK;
-}
-
 cs_status cs_schedule_trace(cs_schedule *schedule, cs_kernel_trace *out, int capacity, int *count) {
   *count = 0;
   CS_RETURN_IF_ERROR(cs_cuda_enter(schedule->backend));
   cs_status st = CS_OK;
-  cs_kernel_info *kernels = NULL;
   cs_activity_result result = {0};
   int n = 0;
-  CS_TRY(st, cs_schedule_kernel_list(schedule, &kernels, &n), done);
+  CS_TRY(st, cs_schedule_kernels(schedule, NULL, 0, &n), done);
   if (n == 0) goto done;
   CS_TRY(st, trace(schedule, &result), done);
   if (result.n != n) {
@@ -84,11 +62,9 @@ cs_status cs_schedule_trace(cs_schedule *schedule, cs_kernel_trace *out, int cap
             "trace: %d kernels with times and %d without; the schedule has %d", result.n,
             result.untimed, n);
   }
-  CS_TRY(st, warn_of_differences(schedule, kernels, n, &result), done);
   for (int i = 0; i < result.n && i < capacity; i++) out[i] = result.kernels[i];
   *count = result.n;
 done:
-  free(kernels);
   free(result.kernels);
   return st;
 }
