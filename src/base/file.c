@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -127,37 +126,6 @@ done:
   if (close(fd) != 0 && st == CS_OK) st = cs_io_error(path, "close", errno);
   if (st != CS_OK) unlink(temporary);
   free(temporary);
-  return st;
-}
-
-cs_status cs_file_append_locked(const char *path, const void *data, size_t length) {
-  cs_status st = CS_OK;
-  cs_strbuf name = {0};
-  char *lock_path = NULL;
-  int fd = -1;
-  cs_strbuf_printf(&name, "%s.lock", path);
-  CS_RETURN_IF_ERROR(cs_strbuf_take(&name, &lock_path));
-  int lock = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (lock < 0) {
-    st = cs_io_error(lock_path, "create", errno);
-    goto done;
-  }
-  while (flock(lock, LOCK_EX) != 0) {
-    if (errno != EINTR) {
-      st = cs_io_error(lock_path, "lock", errno);
-      goto done;
-    }
-  }
-  fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (fd < 0) {
-    st = cs_io_error(path, "open", errno);
-    goto done;
-  }
-  st = write_all(fd, path, data, length);
-done:
-  if (fd >= 0) close(fd);
-  if (lock >= 0) close(lock);
-  free(lock_path);
   return st;
 }
 

@@ -1,5 +1,4 @@
-/* Files: whole reads, replacement by rename, append under a lock. Errors are IO and name the path.
- */
+/* Files: whole reads, replacement by rename. Errors are IO and name the path. */
 #ifndef CONVSCHED_BASE_FILE_H_
 #define CONVSCHED_BASE_FILE_H_
 
@@ -13,8 +12,6 @@ cs_status cs_file_replace(const char *path, const void *data, size_t length) CS_
 /* IO now where cs_file_replace would fail later because of the folder, a permission or a folder in
  * its place. Leaves nothing behind, and an existing file as it is. */
 cs_status cs_file_check_replace(const char *path) CS_MUST_USE;
-/* Appends in one write under an exclusive lock of `path`.lock; creates the file. */
-cs_status cs_file_append_locked(const char *path, const void *data, size_t length) CS_MUST_USE;
 /* A file that is not there is fine. */
 cs_status cs_file_remove(const char *path) CS_MUST_USE;
 /* mkdir -p. */

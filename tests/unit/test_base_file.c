@@ -1,4 +1,4 @@
-/* Files: whole reads with a limit, replacement, appends by several processes. */
+/* Files: whole reads with a limit, replacement, folders. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -66,38 +65,6 @@ static void test_device_is_not_replaced(void **state) {
   assert_true(S_ISCHR(info.st_mode));
 }
 
-/* Four processes append 200 lines each; no line is lost or torn. */
-static void test_concurrent_appends(void **state) {
-  (void)state;
-  const char *path = in_folder("log");
-  for (int p = 0; p < 4; p++) {
-    pid_t child = fork();
-    assert_true(child >= 0);
-    if (child > 0) continue;
-    char line[64];
-    for (int i = 0; i < 200; i++) {
-      int n = snprintf(line, sizeof line, "%d:%d:%040d\n", p, i, i);
-      cs_status st = cs_file_append_locked(path, line, (size_t)n);
-      if (st != CS_OK) _exit(1);
-    }
-    _exit(0);
-  }
-  int result;
-  while (wait(&result) > 0) assert_int_equal(result, 0);
-  char *text;
-  size_t length;
-  assert_null(cs_file_read(path, 1 << 20, &text, &length));
-  int next[4] = {0}, lines = 0;
-  for (char *line = text; *line; line = strchr(line, '\n') + 1, lines++) {
-    int p, i, again;
-    assert_int_equal(sscanf(line, "%d:%d:%d", &p, &i, &again), 3);
-    assert_int_equal(i, next[p]++);
-    assert_int_equal(again, i);
-  }
-  assert_int_equal(lines, 800);
-  free(text);
-}
-
 static void test_folders_and_neighbours(void **state) {
   (void)state;
   assert_null(cs_make_directories(in_folder("x/y/z")));
@@ -146,8 +113,9 @@ static void test_check_before_replacing(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_replace_and_read),       cmocka_unit_test(test_device_is_not_replaced),
-      cmocka_unit_test(test_check_before_replacing), cmocka_unit_test(test_concurrent_appends),
+      cmocka_unit_test(test_replace_and_read),
+      cmocka_unit_test(test_device_is_not_replaced),
+      cmocka_unit_test(test_check_before_replacing),
       cmocka_unit_test(test_folders_and_neighbours),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
