@@ -46,8 +46,17 @@ typedef struct outcome {
   double alone_us;                /* sum of `fastest` */
 } outcome;
 
+typedef struct win {
+  const cs_report_nodes *nodes;
+  outcome found;
+  int *places; /* nodes of the members */
+  double gain;
+} win;
+
 typedef struct totals {
-  int sets, wins, unconfirmed;
+  win *wins;
+  size_t n_wins, capacity;
+  int sets, unconfirmed;
   double best_gain;
 } totals;
 
@@ -101,13 +110,13 @@ static void put_set(const outcome *o, int set, cs_table *table) {
 }
 
 /* A row a member. */
-static void add_win(const cs_report_input *input, const cs_report_nodes *nodes, const outcome *o,
-                    const int *places, int set, cs_table *table) {
+static void add_win(const cs_report_input *input, const win *w, int set, cs_table *table) {
+  const outcome *o = &w->found;
   for (int i = 0; i < o->best->n; i++) {
     const cs_corun_member *fastest = &o->fastest->members[i], *chosen = &o->best->members[i];
     cs_table_row(table, i > 0);
     put_set(o, set, table);
-    cs_table_text(table, NODE, "%s", nodes->items[places[i]].name);
+    cs_table_text(table, NODE, "%s", w->nodes->items[w->places[i]].name);
     cs_table_text(table, FASTEST_CANDIDATE, "%s", fastest->candidate);
     cs_table_number(table, FASTEST_ALONE, alone_of(input, fastest));
     cs_table_text(table, BEST_CANDIDATE, "%s", chosen->candidate);
@@ -115,9 +124,51 @@ static void add_win(const cs_report_input *input, const cs_report_nodes *nodes, 
   }
 }
 
-/* Counts a set of the graph, and adds it where it wins. */
-static cs_status add_set(const cs_report_input *input, const cs_report_nodes *nodes,
-                         const outcome *o, totals *sum, cs_table *table) {
+/* By gain, the largest first; then by the names of the nodes; then by signatures, since one set of
+ * nodes may be there in several layouts. */
+static int by_gain_and_names(const void *a, const void *b) {
+  const win *x = a, *y = b;
+  const cs_corun *p = x->found.best, *q = y->found.best;
+  int n = p->n < q->n ? p->n : q->n, order = 0;
+  if (x->gain != y->gain) return x->gain > y->gain ? -1 : 1;
+  for (int i = 0; i < n && order == 0; i++) {
+    order = strcmp(x->nodes->items[x->places[i]].name, y->nodes->items[y->places[i]].name);
+  }
+  if (order == 0) order = (p->n > q->n) - (p->n < q->n);
+  for (int i = 0; i < n && order == 0; i++) {
+    order = strcmp(p->members[i].signature, q->members[i].signature);
+  }
+  return order;
+}
+
+static void add_wins(const cs_report_input *input, totals *sum, cs_table *table) {
+  if (sum->n_wins == 0) return;
+  qsort(sum->wins, sum->n_wins, sizeof *sum->wins, by_gain_and_names);
+  for (size_t i = 0; i < sum->n_wins; i++) {
+    add_win(input, &sum->wins[i], (int)i + 1, table);
+  }
+}
+
+static void free_wins(totals *sum) {
+  for (size_t i = 0; i < sum->n_wins; i++) free(sum->wins[i].places);
+  free(sum->wins);
+}
+
+/* Counts a set whose fastest combination is confirmed, and keeps it, with *places, if it wins. */
+static cs_status count_set(const cs_report_nodes *nodes, const outcome *o, int **places,
+                           totals *sum) {
+  double gain = o->fastest->concurrent_us / o->best->concurrent_us;
+  sum->sets++;
+  sum->best_gain = fmax(sum->best_gain, gain);
+  if (o->best->concurrent_us > CS_CORUN_WIN * o->fastest->concurrent_us) return CS_OK;
+  CS_RETURN_IF_ERROR(cs_grow(&sum->wins, &sum->capacity, sum->n_wins + 1, sizeof *sum->wins));
+  sum->wins[sum->n_wins++] = (win){nodes, *o, *places, gain};
+  *places = NULL;
+  return CS_OK;
+}
+
+static cs_status add_set(const cs_report_nodes *nodes, const outcome *o, totals *sum) {
+  cs_status st = CS_OK;
   int *places = NULL;
   if (!o->fastest) return CS_OK;
   CS_RETURN_IF_ERROR(cs_report_places(nodes, o->fastest, &places));
@@ -125,18 +176,13 @@ static cs_status add_set(const cs_report_input *input, const cs_report_nodes *no
   for (int i = 0; places && i < o->fastest->n; i++) {
     chosen = chosen || nodes->items[places[i]].chosen;
   }
-  if (chosen && !is_confirmed(o->fastest)) {
-    sum->unconfirmed++;
+  if (chosen && is_confirmed(o->fastest)) {
+    st = count_set(nodes, o, &places, sum);
   } else if (chosen) {
-    double gain = o->fastest->concurrent_us / o->best->concurrent_us;
-    sum->sets++;
-    sum->best_gain = fmax(sum->best_gain, gain);
-    if (o->best->concurrent_us <= CS_CORUN_WIN * o->fastest->concurrent_us) {
-      add_win(input, nodes, o, places, ++sum->wins, table);
-    }
+    sum->unconfirmed++;
   }
   free(places);
-  return CS_OK;
+  return st;
 }
 
 static cs_status none_measured(const cs_report_input *input, const totals *sum) {
@@ -160,7 +206,7 @@ static cs_status finish(const cs_report_input *input, const totals *sum, cs_tabl
   cs_table_note(table,
                 "Sets measured: %d; won by 3%% or more by candidates chosen together: %d; best "
                 "gain: %.3f.",
-                sum->sets, sum->wins, sum->best_gain);
+                sum->sets, (int)sum->n_wins, sum->best_gain);
   if (sum->unconfirmed > 0) {
     cs_table_note(table, "Sets not measured with what is fastest alone by now: %d.",
                   sum->unconfirmed);
@@ -168,7 +214,7 @@ static cs_status finish(const cs_report_input *input, const totals *sum, cs_tabl
   cs_table_note(table,
                 "Overlap: share of the concurrent time in which at least two ran (– where "
                 "not traced), and limiter: with the candidates that are fastest alone.");
-  json_t *summary = json_pack("{s:i, s:i, s:i, s:f}", "sets", sum->sets, "wins", sum->wins,
+  json_t *summary = json_pack("{s:i, s:i, s:i, s:f}", "sets", sum->sets, "wins", (int)sum->n_wins,
                               "unconfirmed", sum->unconfirmed, "best_gain", sum->best_gain);
   if (!summary || json_object_update(table->summary, summary) != 0) table->failed = true;
   json_decref(summary);
@@ -196,9 +242,14 @@ cs_status cs_report_complementary(const cs_report_input *input, const cs_report_
       taken[k] = true;
       consider(input, coruns[k], &o);
     }
-    st = add_set(input, nodes, &o, &sum, out);
+    st = add_set(nodes, &o, &sum);
   }
+  if (st == CS_OK) {
+    add_wins(input, &sum, out);
+    st = finish(input, &sum, out);
+  }
+  free_wins(&sum);
   free(taken);
   free(coruns);
-  return st == CS_OK ? finish(input, &sum, out) : st;
+  return st;
 }

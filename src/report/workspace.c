@@ -16,6 +16,7 @@ enum {
   COLD,
   CONFIGURATIONS,
   PAPER_WORKSPACE,
+  PAPER_WORKSPACE_TEXT,
   PAPER_TIME,
   REJECTED,
   N_COLUMNS
@@ -31,7 +32,9 @@ static const cs_table_column columns[N_COLUMNS] = {
     [WORKSPACE_TEXT] = {"workspace", "workspace", CS_COLUMN_TEXT, CS_COLUMN_PERSON, false},
     [COLD] = {"cold_us", "time us", 2, CS_COLUMN_ALL, false},
     [CONFIGURATIONS] = {"configurations", "of", 0, CS_COLUMN_ALL, false},
-    [PAPER_WORKSPACE] = {"paper_workspace_bytes", "paper bytes", 0, CS_COLUMN_ALL, false},
+    [PAPER_WORKSPACE] = {"paper_workspace_bytes", "paper workspace", 0, CS_COLUMN_DATA, false},
+    [PAPER_WORKSPACE_TEXT] = {"paper_workspace", "paper workspace", CS_COLUMN_TEXT,
+                              CS_COLUMN_PERSON, false},
     [PAPER_TIME] = {"paper_ms", "paper ms", 0, CS_COLUMN_ALL, false},
     [REJECTED] = {"rejected", "rejected", CS_COLUMN_TEXT, CS_COLUMN_ALL, false},
 };
@@ -84,13 +87,14 @@ static int by_kind_and_time(const void *a, const void *b) {
   return strcmp(x->name, y->name);
 }
 
-static void put_bytes(cs_table *table, int64_t bytes) {
+/* Bytes in a column of data, and for a person in the column `text`. */
+static void put_bytes(cs_table *table, int column, int text, double bytes) {
   static const char *const units[] = {"B", "KiB", "MiB", "GiB"};
-  double value = (double)bytes;
+  double value = bytes;
   int unit = 0;
   for (; value >= 1024 && unit < 3; unit++) value /= 1024;
-  cs_table_number(table, WORKSPACE, (double)bytes);
-  cs_table_text(table, WORKSPACE_TEXT, "%.*f %s", unit == 0 ? 0 : 1, value, units[unit]);
+  cs_table_number(table, column, bytes);
+  cs_table_text(table, text, "%.*f %s", unit == 0 ? 0 : 1, value, units[unit]);
 }
 
 static void put_algorithm(const algorithm *a, cs_table *table) {
@@ -100,7 +104,7 @@ static void put_algorithm(const algorithm *a, cs_table *table) {
   cs_table_text(table, LAYOUT, "%s", cs_layout_name(a->op->layout));
   cs_table_text(table, CANDIDATE, "%s", a->best->candidate.id);
   cs_table_number(table, CONFIGURATIONS, a->configurations);
-  put_bytes(table, a->best->candidate.workspace_bytes);
+  put_bytes(table, WORKSPACE, WORKSPACE_TEXT, (double)a->best->candidate.workspace_bytes);
   if (measured->rejected) {
     cs_table_text(table, REJECTED, "%s", measured->reason ? measured->reason : "");
   } else {
@@ -110,7 +114,7 @@ static void put_algorithm(const algorithm *a, cs_table *table) {
 }
 
 static void put_paper(const cs_paper_workspace *paper, cs_table *table) {
-  cs_table_number(table, PAPER_WORKSPACE, paper->workspace_bytes);
+  put_bytes(table, PAPER_WORKSPACE, PAPER_WORKSPACE_TEXT, paper->workspace_bytes);
   cs_table_number(table, PAPER_TIME, paper->time_ms);
 }
 
@@ -173,6 +177,7 @@ cs_status cs_report_workspace(const cs_report_input *input, const cs_report_node
   }
   if (!papered) {
     cs_table_hide(out, PAPER_WORKSPACE);
+    cs_table_hide(out, PAPER_WORKSPACE_TEXT);
     cs_table_hide(out, PAPER_TIME);
   }
   cs_table_note(out,
