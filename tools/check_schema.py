@@ -1,55 +1,138 @@
 #!/usr/bin/env python3
-"""Checks every model against the JSON Schema of convsched.graph/1, and that the schema refuses
-what the format forbids. Exit: 0 ok, 1 a mismatch, 77 no jsonschema package."""
+"""Checks what is written against the JSON Schemas under docs/schema, and that these refuse what the
+formats forbid: every model against convsched.graph/1 and, given the command, every table it makes of
+recorded profiles against convsched.report/1.
+
+    tools/check_schema.py [CONVSCHED]
+
+Exit: 0 ok, 1 a mismatch, 77 no jsonschema package.
+"""
 import copy
 import json
 import os
 import pathlib
+import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
-def main():
-    try:
-        import jsonschema
-    except ImportError:
-        print("the Python package jsonschema is not here (Debian: python3-jsonschema)")
-        return 1 if os.environ.get("CS_CHECKS_REQUIRED") else 77
-    schema = json.loads((ROOT / "docs/schema/graph.schema.json").read_text())
+def schema_of(name):
+    import jsonschema
+    schema = json.loads((ROOT / "docs/schema" / name).read_text())
     cls = jsonschema.validators.validator_for(schema)
     cls.check_schema(schema)
-    validator = cls(schema)
+    return cls(schema)
+
+
+def mismatches(validator, what, value):
+    """Prints the first errors; 1 if there are any."""
+    errors = list(validator.iter_errors(value))
+    for error in errors[:3]:
+        place = "/".join(str(p) for p in error.absolute_path)
+        print(f"{what}: /{place}: {error.message[:200]}")
+    return 1 if errors else 0
+
+
+def accepted_changes(validator, what, value, changes):
+    """How many changes, each of which makes the value wrong, the schema accepts."""
+    wrong = 0
+    for change, apply in changes.items():
+        changed = copy.deepcopy(value)
+        apply(changed)
+        if not list(validator.iter_errors(changed)):
+            print(f"{what}: the schema accepts {change}")
+            wrong += 1
+    return wrong
+
+
+def check_graphs():
+    validator = schema_of("graph.schema.json")
     models = [path for path in sorted((ROOT / "models").glob("*.json"))
               if path.name != "errors.json"]  # convsched.errors/1
     models += sorted((ROOT / "tests/data/goldens").glob("*/graph.json"))
     wrong = 0 if models else 1
     for path in models:
-        errors = list(validator.iter_errors(json.loads(path.read_text())))
-        for error in errors[:3]:
-            place = "/".join(str(p) for p in error.absolute_path)
-            print(f"{path.relative_to(ROOT)}: /{place}: {error.message[:200]}")
-        wrong += bool(errors)
+        wrong += mismatches(validator, path.relative_to(ROOT), json.loads(path.read_text()))
     graph = {
         "schema": "convsched.graph/1", "name": "t",
         "inputs": [{"name": "x", "shape": ["N", 3, 8, 8], "dtype": "f32"}],
         "nodes": [{"name": "a", "op": "Relu", "inputs": ["x"]}], "outputs": ["a"]}
-    if list(validator.iter_errors(graph)):
-        print("the schema refuses a valid graph")
-        wrong += 1
-    for what, change in {
-            "an unknown key": lambda g: g.update(extra=1),
-            "an unknown operator": lambda g: g["nodes"][0].update(op="Reloo"),
-            "an unknown key of a node": lambda g: g["nodes"][0].update(attributes={}),
-            "a node without a name": lambda g: g["nodes"][0].pop("name"),
-            "another schema": lambda g: g.update(schema="convsched.graph/2"),
-            "no outputs": lambda g: g.pop("outputs")}.items():
-        changed = copy.deepcopy(graph)
-        change(changed)
-        if not list(validator.iter_errors(changed)):
-            print(f"the schema accepts {what}")
-            wrong += 1
+    wrong += mismatches(validator, "a valid graph", graph)
+    wrong += accepted_changes(validator, "graph", graph, {
+        "an unknown key": lambda g: g.update(extra=1),
+        "an unknown operator": lambda g: g["nodes"][0].update(op="Reloo"),
+        "an unknown key of a node": lambda g: g["nodes"][0].update(attributes={}),
+        "a node without a name": lambda g: g["nodes"][0].pop("name"),
+        "another schema": lambda g: g.update(schema="convsched.graph/2"),
+        "no outputs": lambda g: g.pop("outputs")})
     print(f"{len(models)} models checked, {wrong} mismatches")
+    return wrong
+
+
+# Model, profile, batch, dtype, more options: every table, with all that its rows may lack.
+REPORTS = [
+    ("tests/data/report/branches.json", "tests/data/report/branches.profile.jsonl", 1, "f32",
+     ["--candidates", "all"]),
+    ("models/googlenet.json", "tests/data/profiles/h100-f16-b32.jsonl.gz", 32, "f16", []),
+    ("models/googlenet.json", "tests/data/profiles/h100-tf32-b1.jsonl.gz", 1, "tf32", ["--candidates", "pareto"]),
+]
+
+
+def report_of(command, table, model, profile, batch, dtype, more):
+    done = subprocess.run([command, "report", ROOT / model, "--table", table, "--profile", ROOT / profile,
+                           "--batch", str(batch), "--dtype", dtype, "--json", "-", *more],
+                          check=True, stdout=subprocess.PIPE, timeout=120)
+    return json.loads(done.stdout)
+
+
+def wrong_reports(report):
+    """Ways to break a report of any table."""
+    return {
+        "an unknown key": lambda r: r.update(extra=1),
+        "another schema": lambda r: r.update(schema="convsched.report/2"),
+        "another table": lambda r: r.update(table="pie"),
+        "the rows of another table":
+            lambda r: r.update(table="workspace" if report["table"] != "workspace" else "resources"),
+        "no rows": lambda r: r.pop("rows"),
+        "a device without identity": lambda r: r["device"].pop("identity"),
+        "an unknown column": lambda r: r["columns"][0].update(key="extra"),
+        "a row of more": lambda r: r["rows"][0].update(extra=1),
+        "a row of less": lambda r: r["rows"][0].pop("node"),
+        "a time as text": lambda r: r["rows"][0].update(
+            {next(k for k in r["rows"][0] if k.endswith("_us")): "7.1 us"}),
+        "an unknown total": lambda r: r["summary"].update(extra=1)}
+
+
+def check_reports(command):
+    validator = schema_of("report.schema.json")
+    wrong, checked = 0, 0
+    for table in ("resources", "workspace", "complementary"):
+        for model, profile, batch, dtype, more in REPORTS:
+            for paper in ([], ["--paper"]):
+                report = report_of(command, table, model, profile, batch, dtype, more + paper)
+                what = f"report --table {table} of {profile}"
+                checked += 1
+                wrong += mismatches(validator, what, report)
+                if [column["key"] for column in report["columns"]] != list(report["rows"][0]):
+                    print(f"{what}: the columns are not those of the rows")
+                    wrong += 1
+                wrong += accepted_changes(validator, what, report, wrong_reports(report))
+    print(f"{checked} reports checked, {wrong} mismatches")
+    return wrong
+
+
+def main():
+    try:
+        import jsonschema  # noqa: F401
+    except ImportError:
+        print("the Python package jsonschema is not here (Debian: python3-jsonschema)")
+        return 1 if os.environ.get("CS_CHECKS_REQUIRED") else 77
+    wrong = check_graphs()
+    if len(sys.argv) > 1:
+        wrong += check_reports(sys.argv[1])
+    else:
+        schema_of("report.schema.json")
     return 1 if wrong else 0
 
 
