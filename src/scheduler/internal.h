@@ -68,6 +68,23 @@ cs_status cs_plan_limit_workspace(cs_plan *plan, const cs_program *program,
 /* The index of the choice with this candidate id, -1 if there is none. */
 int cs_choice_find(const cs_task_choices *choices, const char *id);
 
+/* ---- What tasks take of the device ---- */
+
+typedef enum cs_demand_basis {
+  CS_BASIS_KERNELS, /* blocks of every kernel and the limits of an SM are known */
+  CS_BASIS_THREADS, /* a CPU: threads over cores */
+  CS_BASIS_ROOFLINE /* neither: how near a task comes to the rates of the device */
+} cs_demand_basis;
+typedef struct cs_task_demand {
+  double share; /* of the device: registers, shared memory, threads or block slots, whichever most;
+                   above 1: in several waves */
+  bool memory_bound;
+} cs_task_demand;
+/* The fastest choice of every task, all on one basis: out[n_tasks]. Memory-bound is what counters
+ * say where they are known, else arithmetic intensity against the roofline's ridge. The roofline's
+ * rates are the device's peaks where known, else the best that a task of this program reaches. */
+cs_demand_basis cs_task_demands(const cs_policy_input *input, cs_task_demand *out);
+
 /* ---- Algorithms over the dependency graph of a program's tasks ---- */
 
 /* Edges u → v of a directed acyclic graph over n nodes numbered in topological order: those into
