@@ -7,7 +7,7 @@
 
 #define CS_IOS_MOST_TASKS 24 /* of a window */
 #define CS_IOS_MOST_WIDTH 6  /* of a window: tasks of which none depends on another */
-/* Work on one window, in stages priced and in stages tried behind a state; a window that takes more
+/* Work on one window, in stages priced and in endings of states looked at; a window that takes more
  * is halved. */
 #define CS_IOS_MOST_STAGES 4096
 #define CS_IOS_MOST_TRIES 100000

@@ -128,8 +128,6 @@ static cs_status solve_state(solver *s, uint32_t state, entry *out);
 static cs_status try_ending(solver *s, uint32_t state, uint32_t ending, entry *best) {
   entry rest = {0}, found = {.set = state, .last = ending};
   double us = 0;
-  s->exceeded = s->exceeded || ++s->tries > CS_IOS_MOST_TRIES;
-  if (s->exceeded) return CS_OK;
   CS_RETURN_IF_ERROR(stage_us(s, ending, &us));
   if (s->exceeded || (best->n_stages > 0 && us > best->us * (1 + SAME))) return CS_OK;
   CS_RETURN_IF_ERROR(solve_state(s, state & ~ending, &rest));
@@ -146,6 +144,8 @@ static cs_status extend(solver *s, uint32_t state, uint32_t ending, int bound, e
     uint32_t wider = ending | UINT32_C(1) << i;
     if (!(state >> i & 1) || (s->window->succs[i] & state & ~ending)) continue;
     if (members(part_of(s->window, wider, i)) > s->options->group_tasks) continue;
+    s->exceeded = ++s->tries > CS_IOS_MOST_TRIES;
+    if (s->exceeded) return CS_OK;
     if (count_parts(s->window, wider) <= s->options->groups)
       CS_RETURN_IF_ERROR(try_ending(s, state, wider, best));
     CS_RETURN_IF_ERROR(extend(s, state, wider, i, best));
