@@ -44,14 +44,12 @@ static cs_task_demand by_roofline(const cs_task *task, double us, const roofline
 
 /* ---- Kernels and counters ---- */
 
-/* What all blocks of a kernel want at once of the scarcest resource, over what the device has. */
 static double kernel_share(const cs_device_info *device, const cs_kernel_info *kernel) {
   cs_demand demand = cs_kernel_demand(&device->unit, device->units, kernel);
   double blocks = 1, most = 0;
   for (int i = 0; i < 3; i++) blocks *= kernel->grid[i] > 0 ? kernel->grid[i] : 1;
   for (int r = 0; r < CS_RESOURCE_COUNT; r++) most = fmax(most, demand.share[r]);
-  return demand.resident > 0 && device->units > 0 ? most / demand.resident * blocks / device->units
-                                                  : 0;
+  return most / demand.resident * blocks / device->units; /* shares are of the resident blocks */
 }
 
 static double kernels_share(const cs_device_info *device, const cs_choice *choice) {
@@ -61,7 +59,8 @@ static double kernels_share(const cs_device_info *device, const cs_choice *choic
   return most;
 }
 
-/* Memory's and arithmetic's use, each kernel weighed by its time. False: not counted. */
+/* Use of DRAM or L2 against use of the busiest pipe while an SM is active, each kernel weighed by
+ * its time. False: not counted. */
 static bool counted_bound(const cs_choice *choice, bool *memory_bound) {
   double memory = 0, arithmetic = 0;
   for (int k = 0; k < choice->n_kernels; k++) {
@@ -80,32 +79,19 @@ static bool counted_bound(const cs_choice *choice, bool *memory_bound) {
 
 /* ---- All tasks ---- */
 
-static cs_demand_basis find_basis(const cs_policy_input *input) {
-  const cs_device_info *device = input->device;
-  bool all_kernels = device && device->units > 0 && device->unit.registers > 0, threads = false;
-  for (int t = 0; t < input->program->n_tasks; t++) {
-    const cs_choice *choice = fastest(input, t);
-    all_kernels = all_kernels && choice->kernels && choice->n_kernels > 0;
-    threads = threads || choice->candidate->threads > 0;
-  }
-  if (all_kernels) return CS_BASIS_KERNELS;
-  return threads && device && device->units > 0 ? CS_BASIS_THREADS : CS_BASIS_ROOFLINE;
-}
-
-cs_demand_basis cs_task_demands(const cs_policy_input *input, cs_task_demand *out) {
+void cs_task_demands(const cs_policy_input *input, cs_task_demand *out) {
   roofline roof = find_roofline(input);
-  cs_demand_basis basis = find_basis(input);
+  const cs_device_info *device = input->device;
   for (int t = 0; t < input->program->n_tasks; t++) {
     const cs_choice *choice = fastest(input, t);
-    out[t] = by_roofline(&input->program->tasks[t], choice->cold_us, &roof);
     bool memory_bound;
+    out[t] = by_roofline(&input->program->tasks[t], choice->cold_us, &roof);
     if (counted_bound(choice, &memory_bound)) out[t].memory_bound = memory_bound;
-    if (basis == CS_BASIS_KERNELS) {
-      out[t].share = kernels_share(input->device, choice);
-    } else if (basis == CS_BASIS_THREADS) { /* one without a number of threads takes every core */
-      int threads = choice->candidate->threads;
-      out[t].share = threads > 0 ? (double)threads / input->device->units : 1;
+    if (!device || device->units <= 0) continue;
+    if (choice->candidate->threads > 0) {
+      out[t].share = (double)choice->candidate->threads / device->units;
+    } else if (choice->n_kernels > 0 && device->unit.registers > 0) {
+      out[t].share = kernels_share(device, choice);
     }
   }
-  return basis;
 }

@@ -70,20 +70,18 @@ int cs_choice_find(const cs_task_choices *choices, const char *id);
 
 /* ---- What tasks take of the device ---- */
 
-typedef enum cs_demand_basis {
-  CS_BASIS_KERNELS, /* blocks of every kernel and the limits of an SM are known */
-  CS_BASIS_THREADS, /* a CPU: threads over cores */
-  CS_BASIS_ROOFLINE /* neither: how near a task comes to the rates of the device */
-} cs_demand_basis;
 typedef struct cs_task_demand {
-  double share; /* of the device: registers, shared memory, threads or block slots, whichever most;
-                   above 1: in several waves */
-  bool memory_bound;
+  double share;      /* of the device; above 1: more than it holds at once */
+  bool memory_bound; /* else arithmetic is what bounds it */
 } cs_task_demand;
-/* The fastest choice of every task, all on one basis: out[n_tasks]. Memory-bound is what counters
- * say where they are known, else arithmetic intensity against the roofline's ridge. The roofline's
- * rates are the device's peaks where known, else the best that a task of this program reaches. */
-cs_demand_basis cs_task_demands(const cs_policy_input *input, cs_task_demand *out);
+/* The demand of every task's fastest choice, out[n_tasks].
+ * share: where the choice's kernels are recorded, what all blocks of a kernel take of the scarcest
+ * resource of the device's SMs (the largest of its kernels); on a CPU its threads over the cores;
+ * where neither is known, how near it comes to the roofline's rates.
+ * memory_bound: what counters say where its kernels are counted, else its arithmetic intensity.
+ * The roofline's rates are the device's peaks where known, else the best that any task of this
+ * program reaches. */
+void cs_task_demands(const cs_policy_input *input, cs_task_demand *out);
 
 /* ---- Algorithms over the dependency graph of a program's tasks ---- */
 

@@ -6,8 +6,9 @@
  *
  * What differs: a stream that no later task can continue is used again behind its last task, which
  * costs no concurrency; at max_streams, a task that would get a new one joins the stream with the
- * least work. Demand is the largest share of any resource of an SM, over all blocks of a kernel
- * (`cs_task_demands`), where the paper's profiler takes what PyTorch's tells. */
+ * least work; the paper lets only a predecessor's very first child continue its stream. Demand and
+ * kind of a task come from its recorded kernels and counters, and where there are none from its
+ * arithmetic intensity (`cs_task_demands`). Arithmetic begins; ties go to the lower number. */
 #include <stdlib.h>
 
 #include "scheduler/internal.h"
@@ -162,9 +163,8 @@ const cs_policy cs_policy_opara = {
     .source =
         "Opara (Chen et al., 2023): a task continues the stream of a predecessor that no earlier "
         "child took; least demand first, memory- and compute-bound tasks in turn; here ended "
-        "streams are used again and their number is limited; demand is the scarcest SM resource "
-        "over all blocks where kernels of every task are recorded, else threads (CPU), else the "
-        "part of the roofline's rates; what bounds a task is counted, else its arithmetic "
-        "intensity",
+        "streams are used again and their number is limited; demand is the share of the scarcest "
+        "SM resource, and the kind of a task is counted, where its kernels are recorded, else both "
+        "follow from its arithmetic intensity and the roofline (CPU: demand is threads)",
     .plan = plan_opara,
 };

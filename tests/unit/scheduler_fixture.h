@@ -127,6 +127,20 @@ static inline void random_choices(fixture *f, cs_rng *rng, int task, int most, i
   }
 }
 
+/* A task that reads the outputs of up to three others and writes a buffer of its own. */
+static inline int simple_task(fixture *f, const int *preds, int n_preds, double us) {
+  int inputs[CS_MAX_OP_INPUTS], n_inputs = n_preds;
+  for (int i = 0; i < n_preds; i++) inputs[i] = f->program.tasks[preds[i]].output;
+  if (n_preds == 0) {
+    inputs[0] = add_tensor(f, add_buffer(f, 256, CS_BUFFER_INTERMEDIATE));
+    n_inputs = 1;
+  }
+  int output = add_tensor(f, add_buffer(f, 256, CS_BUFFER_INTERMEDIATE));
+  int t = add_task(f, inputs, n_inputs, output, preds, n_preds);
+  if (us > 0) add_choice(f, t, us, 0);
+  return t;
+}
+
 /* Tasks write buffers of their own or, some in a row, slices of a shared one; they read up to three
  * of what was written before, slices or whole buffers. */
 static inline void random_program(fixture *f, cs_rng *rng, int n, int reach) {

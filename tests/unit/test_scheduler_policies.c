@@ -8,20 +8,6 @@ static cs_plan *make(const cs_policy *policy, const fixture *f, int streams, int
   return plan;
 }
 
-/* A task that reads the outputs of up to three others and writes a buffer of its own. */
-static int simple_task(fixture *f, const int *preds, int n_preds, double us) {
-  int inputs[CS_MAX_OP_INPUTS], n_inputs = n_preds;
-  for (int i = 0; i < n_preds; i++) inputs[i] = f->program.tasks[preds[i]].output;
-  if (n_preds == 0) {
-    inputs[0] = add_tensor(f, add_buffer(f, 256, CS_BUFFER_INTERMEDIATE));
-    n_inputs = 1;
-  }
-  int output = add_tensor(f, add_buffer(f, 256, CS_BUFFER_INTERMEDIATE));
-  int t = add_task(f, inputs, n_inputs, output, preds, n_preds);
-  if (us > 0) add_choice(f, t, us, 0);
-  return t;
-}
-
 /* ---- Registry ---- */
 
 static void policies_are_found_by_name(void **state) {
