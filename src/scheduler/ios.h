@@ -9,7 +9,7 @@
 #define CS_IOS_MOST_WIDTH 6  /* of a window: tasks of which none depends on another */
 /* Work on one window, in stages priced and in endings of states looked at; a window that takes more
  * is halved. */
-#define CS_IOS_MOST_STAGES 4096
+#define CS_IOS_MOST_STAGES 2048
 #define CS_IOS_MOST_TRIES 100000
 
 /* Windows run one after the other: window w is order[first[w]] … order[first[w + 1] − 1], and

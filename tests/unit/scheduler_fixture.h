@@ -141,6 +141,26 @@ static inline int simple_task(fixture *f, const int *preds, int n_preds, double 
   return t;
 }
 
+/* Dependencies alone: every task reads the graph's input and writes a buffer of its own. */
+static inline int task_behind(fixture *f, const int *preds, int n_preds, double us) {
+  int input = f->program.n_tensors ? 0 : add_tensor(f, add_buffer(f, 256, CS_BUFFER_INPUT));
+  int t = add_task(f, &input, 1, add_tensor(f, add_buffer(f, 256, CS_BUFFER_INTERMEDIATE)), preds,
+                   n_preds);
+  add_choice(f, t, us, 0);
+  return t;
+}
+
+static inline void random_tasks(fixture *f, cs_rng *rng, int n) {
+  fixture_init(f, n);
+  int density = 1 + below(rng, 5);
+  for (int t = 0; t < n; t++) {
+    int preds[64], n_preds = 0;
+    for (int u = 0; u < t; u++)
+      if (below(rng, density) == 0) preds[n_preds++] = u;
+    task_behind(f, preds, n_preds, 1 + below(rng, 20));
+  }
+}
+
 /* Tasks write buffers of their own or, some in a row, slices of a shared one; they read up to three
  * of what was written before, slices or whole buffers. */
 static inline void random_program(fixture *f, cs_rng *rng, int n, int reach) {
