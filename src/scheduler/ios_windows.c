@@ -112,30 +112,26 @@ static void find_starts(cutter *c) {
     }
 }
 
-static cs_status cutter_init(cutter *c, const cs_policy_input *input, cs_ios_windows *out) {
-  size_t n = (size_t)input->program->n_tasks;
-  c->input = input;
-  c->n = input->program->n_tasks;
-  c->words = cs_bit_words(c->n);
+static bool allocate(cutter *c, cs_ios_windows *out) {
+  size_t n = (size_t)c->n;
   c->start_us = cs_calloc(n, sizeof *c->start_us);
   c->closes = cs_calloc(n, sizeof *c->closes);
+  c->ancestors = cs_dag_ancestors(&c->dag);
   out->order = cs_calloc(n, sizeof *out->order);
   out->first = cs_calloc(n + 1, sizeof *out->first);
-  if (!c->start_us || !c->closes || !out->order || !out->first)
-    return cs_no_memory("the windows of ios", n * sizeof *out->order);
-  CS_RETURN_IF_ERROR(cs_dag_of_program(input->program, &c->dag));
-  c->ancestors = cs_dag_ancestors(&c->dag);
-  if (!c->ancestors) return cs_no_memory("the ancestors of tasks", n * c->words * sizeof(uint64_t));
-  find_starts(c);
-  find_blocks(c);
-  return CS_OK;
+  return c->start_us && c->closes && c->ancestors && out->order && out->first;
 }
 
 cs_status cs_ios_windows_of(const cs_policy_input *input, cs_ios_windows *out) {
   cs_status st = CS_OK;
-  cutter c = {0};
+  cutter c = {.input = input, .n = input->program->n_tasks};
+  c.words = cs_bit_words(c.n);
   *out = (cs_ios_windows){0};
-  CS_TRY(st, cutter_init(&c, input, out), done);
+  CS_TRY(st, cs_dag_of_program(input->program, &c.dag), done);
+  if (!allocate(&c, out))
+    CS_FAIL(st, done, CS_CODE_NO_MEMORY, "out of memory for the windows of %d tasks", c.n);
+  find_starts(&c);
+  find_blocks(&c);
   for (int t = 0, begin = 0; t < c.n; t++) {
     out->order[t] = t;
     if (!c.closes[t]) continue;

@@ -41,10 +41,9 @@ static void state_free(opara_state *s) {
   free(s->launched);
 }
 
-static cs_status state_init(opara_state *s, const cs_policy_input *input) {
-  size_t n = (size_t)input->program->n_tasks;
-  s->input = input;
-  s->n = input->program->n_tasks;
+static bool allocate(opara_state *s) {
+  size_t n = (size_t)s->n;
+  s->ancestors = cs_dag_ancestors(&s->dag);
   s->children_left = cs_calloc(n, sizeof *s->children_left);
   s->taken = cs_calloc(n, sizeof *s->taken);
   s->stream_of = cs_calloc(n, sizeof *s->stream_of);
@@ -53,16 +52,8 @@ static cs_status state_init(opara_state *s, const cs_policy_input *input) {
   s->demands = cs_calloc(n, sizeof *s->demands);
   s->waiting = cs_calloc(n, sizeof *s->waiting);
   s->launched = cs_calloc(n, sizeof *s->launched);
-  if (!s->children_left || !s->taken || !s->stream_of || !s->last || !s->work_us || !s->demands ||
-      !s->waiting || !s->launched)
-    return cs_no_memory("the opara policy", n * sizeof *s->demands);
-  CS_RETURN_IF_ERROR(cs_dag_of_program(input->program, &s->dag));
-  s->ancestors = cs_dag_ancestors(&s->dag);
-  if (!s->ancestors) return cs_no_memory("the ancestors of tasks", n);
-  for (int e = 0; e < s->dag.n_edges; e++) s->children_left[s->dag.from[e]]++;
-  for (int t = 0; t < s->n; t++) s->waiting[t] = s->dag.first[t + 1] - s->dag.first[t];
-  cs_task_demands(input, s->demands);
-  return CS_OK;
+  return s->ancestors && s->children_left && s->taken && s->stream_of && s->last && s->work_us &&
+         s->demands && s->waiting && s->launched;
 }
 
 /* ---- Streams ---- */
@@ -123,7 +114,6 @@ static int least_demand(const opara_state *s, bool memory_bound) {
   return best;
 }
 
-/* Edges by predecessor would save the pass over all tasks; 1000 tasks do not need it. */
 static void mark_launched(opara_state *s, int task) {
   s->launched[task] = true;
   for (int t = task + 1; t < s->n; t++)
@@ -146,9 +136,14 @@ static cs_status launch_all(opara_state *s, cs_plan *out) {
 
 static cs_status plan_opara(const cs_policy_input *input, cs_plan *out) {
   cs_status st = CS_OK;
-  opara_state s = {0};
+  opara_state s = {.input = input, .n = input->program->n_tasks};
   CS_TRY(st, cs_plan_begin(input->program, out), done);
-  CS_TRY(st, state_init(&s, input), done);
+  CS_TRY(st, cs_dag_of_program(input->program, &s.dag), done);
+  if (!allocate(&s))
+    CS_FAIL(st, done, CS_CODE_NO_MEMORY, "out of memory for the streams of %d tasks", s.n);
+  for (int e = 0; e < s.dag.n_edges; e++) s.children_left[s.dag.from[e]]++;
+  for (int t = 0; t < s.n; t++) s.waiting[t] = s.dag.first[t + 1] - s.dag.first[t];
+  cs_task_demands(input, s.demands);
   allocate_streams(&s);
   out->n_streams = s.n_streams > 0 ? s.n_streams : 1;
   CS_TRY(st, launch_all(&s, out), done);

@@ -32,7 +32,7 @@ static int width(const fixture *f, const int *tasks, int n) {
   assert_ok(cs_dag_of_program(&f->program, &dag));
   uint64_t *ancestors = cs_dag_ancestors(&dag);
   closed.first = cs_calloc((size_t)n + 1, sizeof *closed.first);
-  closed.from = cs_calloc((size_t)(n * n), sizeof *closed.from);
+  closed.from = cs_calloc((size_t)n * (size_t)n, sizeof *closed.from);
   for (int v = 0; v < n; v++) {
     for (int u = 0; u < v; u++)
       if (cs_bit_get(ancestors + (size_t)tasks[v] * cs_bit_words(dag.n), tasks[u]))
