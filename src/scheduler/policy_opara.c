@@ -6,9 +6,10 @@
  *
  * What differs: a stream that no later task can continue is used again behind its last task, which
  * costs no concurrency; at max_streams, a task that would get a new one joins the stream with the
- * least work; the paper lets only a predecessor's very first child continue its stream. Demand and
- * kind of a task come from its recorded kernels and counters, and where there are none from its
- * arithmetic intensity (`cs_task_demands`). Arithmetic begins; ties go to the lower number. */
+ * least work; the published code lets only a predecessor's very first child continue its stream.
+ * Demand and kind of a task come from its recorded kernels and counters, and where there are none
+ * from its arithmetic intensity (`cs_task_demands`). Arithmetic begins; ties go to the lower
+ * number. */
 #include <stdlib.h>
 
 #include "scheduler/internal.h"
