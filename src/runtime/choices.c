@@ -127,7 +127,9 @@ static cs_status choices_of_task(const cs_op_profile *known, const cs_task *task
     }
     out->choices[out->n++] = (cs_choice){.candidate = &record->candidate,
                                          .cold_us = record->measured.cold_us,
-                                         .warm_us = record->measured.warm_us};
+                                         .warm_us = record->measured.warm_us,
+                                         .kernels = record->kernels,
+                                         .n_kernels = record->n_kernels};
   }
   if (out->n > 0) return CS_OK;
   if (pin) return refuse_pin(known, task, pin, settings, threads, near);

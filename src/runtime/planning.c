@@ -70,6 +70,7 @@ static cs_status make_plan(cs_session *session, const cs_policy *policy, const c
                            .memory_limit = options->memory_limit,
                            .seed = options->seed,
                            .device_identity = info->identity,
+                           .device = info,
                            .graph_hash = planned->graph_hash};
   return cs_plan_make(policy, &input, &planned->plan);
 }

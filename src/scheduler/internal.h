@@ -68,6 +68,21 @@ cs_status cs_plan_limit_workspace(cs_plan *plan, const cs_program *program,
 /* The index of the choice with this candidate id, -1 if there is none. */
 int cs_choice_find(const cs_task_choices *choices, const char *id);
 
+/* ---- What tasks take of the device ---- */
+
+typedef struct cs_task_demand {
+  double share;      /* of the device; above 1: more than it holds at once */
+  bool memory_bound; /* else arithmetic is what bounds it */
+} cs_task_demand;
+/* The demand of every task's fastest choice, out[n_tasks].
+ * share: where the choice's kernels are recorded, what all blocks of a kernel take of the scarcest
+ * resource of the device's SMs (the largest of its kernels); on a CPU its threads over the cores;
+ * where neither is known, how near it comes to the roofline's rates.
+ * memory_bound: what counters say where its kernels are counted, else its arithmetic intensity.
+ * The roofline's rates are the device's peaks where known, else the best that any task of this
+ * program reaches. */
+void cs_task_demands(const cs_policy_input *input, cs_task_demand *out);
+
 /* ---- Algorithms over the dependency graph of a program's tasks ---- */
 
 /* Edges u → v of a directed acyclic graph over n nodes numbered in topological order: those into

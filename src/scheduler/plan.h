@@ -4,13 +4,15 @@
 #define CONVSCHED_SCHEDULER_PLAN_H_
 
 #include "graph/program.h"
-#include "profiler/candidate.h"
+#include "profiler/profile.h"
 
 /* What a policy may choose from for one task: admissible, measured, unbanned candidates, fastest
  * first. Borrowed from the profile. */
 typedef struct cs_choice {
   const cs_candidate *candidate;
   double cold_us, warm_us;
+  const cs_kernel_profile *kernels; /* in the order they run; NULL: not recorded */
+  int n_kernels;
 } cs_choice;
 typedef struct cs_task_choices {
   cs_choice *choices;

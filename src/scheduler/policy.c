@@ -5,7 +5,8 @@
 
 #include "scheduler/internal.h"
 
-static const cs_policy *const policies[] = {&cs_policy_sequential, &cs_policy_streams};
+static const cs_policy *const policies[] = {&cs_policy_sequential, &cs_policy_streams,
+                                            &cs_policy_opara, &cs_policy_ios};
 
 const cs_policy *const *cs_policy_all(int *count) {
   *count = (int)(sizeof policies / sizeof policies[0]);

@@ -5,6 +5,18 @@
 
 #include "scheduler/plan.h"
 
+/* Tasks between two barriers: groups run beside one another, each on a stream of its own, the tasks
+ * of a group one after the other. */
+typedef struct cs_stage {
+  const int *tasks; /* indices into the program's tasks; those of a group in the order they run */
+  const int *group_of; /* per entry of tasks: 0 … n_groups − 1 */
+  int n, n_groups;
+} cs_stage;
+/* Microseconds from the start of a stage that has the device to itself to the end of its last task,
+ * each task with its fastest choice: measured, or from a model. Called many times; the same stage
+ * must always cost the same. Finite and >= 0, or the policy fails. */
+typedef cs_status (*cs_stage_cost)(void *user, const cs_stage *stage, double *us);
+
 typedef struct cs_policy_input {
   const cs_program *program;
   const cs_task_choices *choices; /* per task; each n >= 1 */
@@ -12,7 +24,12 @@ typedef struct cs_policy_input {
   int64_t workspace_limit, memory_limit;
   uint64_t seed;
   const char *device_identity;
+  const cs_device_info *device; /* NULL: not known */
   uint64_t graph_hash;
+  cs_stage_cost stage_cost; /* of `ios`; NULL: estimated from times alone and demands */
+  void *stage_user;
+  int stage_group_tasks; /* `ios`: most tasks of a group (r of the paper); 0: 3 */
+  int stage_groups;      /* `ios`: most groups of a stage (s); 0: 8; never more than max_streams */
 } cs_policy_input;
 
 typedef struct cs_policy {
@@ -25,6 +42,8 @@ typedef struct cs_policy {
 extern const cs_policy cs_policy_sequential; /* one stream, fastest alone */
 extern const cs_policy
     cs_policy_streams; /* Nimble (NeurIPS 2020): minimum equivalent graph + bipartite matching */
+extern const cs_policy cs_policy_opara; /* Opara (2023): least demand first, kinds in turn */
+extern const cs_policy cs_policy_ios;   /* IOS (MLSys 2021): dynamic programming over stages */
 const cs_policy *cs_policy_find(const char *name); /* NULL: unknown */
 const cs_policy *const *cs_policy_all(int *count);
 

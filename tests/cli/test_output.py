@@ -37,6 +37,14 @@ class Run(CommandTest):
                  policies["streams"]["latency_us"]["median"])
         self.assertAlmostEqual(policies["streams"]["speedup_vs_sequential"], ratio, delta=0.02 * ratio)
 
+    def test_every_policy_runs_right(self):
+        record = self.record("--policy", "all")
+        policies = {p["name"]: p for p in record["policies"]}
+        self.assertEqual(set(policies), {"sequential", "streams", "opara", "ios"})
+        for policy in policies.values():
+            self.assertTrue(policy["verification"]["passed"])
+            self.assertIn("speedup_vs_sequential", policy)
+
     def test_full_verification_checks_every_operation(self):
         record = self.record("--verify", "full")
         for policy in record["policies"]:

@@ -114,7 +114,7 @@ static inline void add_choice(fixture *f, int task, double us, int64_t workspace
   candidate->family = cs_strdup("test");
   candidate->workspace_bytes = workspace;
   candidate->deterministic = true;
-  own->choices[own->n++] = (cs_choice){candidate, us, us};
+  own->choices[own->n++] = (cs_choice){candidate, us, us, NULL, 0};
 }
 
 static inline void random_choices(fixture *f, cs_rng *rng, int task, int most, int64_t workspace) {
@@ -124,6 +124,40 @@ static inline void random_choices(fixture *f, cs_rng *rng, int task, int most, i
     int64_t bytes = below(rng, 10) < 4 ? 0 : (int64_t)below(rng, (int)workspace) + 1;
     add_choice(f, task, us, bytes);
     us += below(rng, 20);
+  }
+}
+
+/* A task that reads the outputs of up to three others and writes a buffer of its own. */
+static inline int simple_task(fixture *f, const int *preds, int n_preds, double us) {
+  int inputs[CS_MAX_OP_INPUTS], n_inputs = n_preds;
+  for (int i = 0; i < n_preds; i++) inputs[i] = f->program.tasks[preds[i]].output;
+  if (n_preds == 0) {
+    inputs[0] = add_tensor(f, add_buffer(f, 256, CS_BUFFER_INTERMEDIATE));
+    n_inputs = 1;
+  }
+  int output = add_tensor(f, add_buffer(f, 256, CS_BUFFER_INTERMEDIATE));
+  int t = add_task(f, inputs, n_inputs, output, preds, n_preds);
+  if (us > 0) add_choice(f, t, us, 0);
+  return t;
+}
+
+/* Dependencies alone: every task reads the graph's input and writes a buffer of its own. */
+static inline int task_behind(fixture *f, const int *preds, int n_preds, double us) {
+  int input = f->program.n_tensors ? 0 : add_tensor(f, add_buffer(f, 256, CS_BUFFER_INPUT));
+  int t = add_task(f, &input, 1, add_tensor(f, add_buffer(f, 256, CS_BUFFER_INTERMEDIATE)), preds,
+                   n_preds);
+  add_choice(f, t, us, 0);
+  return t;
+}
+
+static inline void random_tasks(fixture *f, cs_rng *rng, int n) {
+  fixture_init(f, n);
+  int density = 1 + below(rng, 5);
+  for (int t = 0; t < n; t++) {
+    int preds[64], n_preds = 0;
+    for (int u = 0; u < t; u++)
+      if (below(rng, density) == 0) preds[n_preds++] = u;
+    task_behind(f, preds, n_preds, 1 + below(rng, 20));
   }
 }
 

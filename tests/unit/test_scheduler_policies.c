@@ -8,30 +8,18 @@ static cs_plan *make(const cs_policy *policy, const fixture *f, int streams, int
   return plan;
 }
 
-/* A task that reads the outputs of up to three others and writes a buffer of its own. */
-static int simple_task(fixture *f, const int *preds, int n_preds, double us) {
-  int inputs[CS_MAX_OP_INPUTS], n_inputs = n_preds;
-  for (int i = 0; i < n_preds; i++) inputs[i] = f->program.tasks[preds[i]].output;
-  if (n_preds == 0) {
-    inputs[0] = add_tensor(f, add_buffer(f, 256, CS_BUFFER_INTERMEDIATE));
-    n_inputs = 1;
-  }
-  int output = add_tensor(f, add_buffer(f, 256, CS_BUFFER_INTERMEDIATE));
-  int t = add_task(f, inputs, n_inputs, output, preds, n_preds);
-  if (us > 0) add_choice(f, t, us, 0);
-  return t;
-}
-
 /* ---- Registry ---- */
 
 static void policies_are_found_by_name(void **state) {
   (void)state;
   int n = 0;
   const cs_policy *const *all = cs_policy_all(&n);
-  assert_int_equal(n, 2);
+  assert_int_equal(n, 4);
   for (int i = 0; i < n; i++) assert_ptr_equal(cs_policy_find(all[i]->name), all[i]);
   assert_ptr_equal(cs_policy_find("sequential"), &cs_policy_sequential);
   assert_ptr_equal(cs_policy_find("streams"), &cs_policy_streams);
+  assert_ptr_equal(cs_policy_find("opara"), &cs_policy_opara);
+  assert_ptr_equal(cs_policy_find("ios"), &cs_policy_ios);
   assert_null(cs_policy_find("stream"));
 }
 
@@ -60,11 +48,13 @@ static void nothing_to_do_is_a_plan(void **state) {
   fixture f;
   fixture_init(&f, 1);
   add_buffer(&f, 100, CS_BUFFER_INPUT);
-  cs_plan *a = make(&cs_policy_sequential, &f, 1, 10), *b = make(&cs_policy_streams, &f, 4, 10);
-  assert_true(a->n_streams == 1 && b->n_streams == 1 && a->arena_bytes == 256);
-  assert_true(a->predicted_us == 0 && b->predicted_us == 0);
-  cs_plan_destroy(a);
-  cs_plan_destroy(b);
+  int n = 0;
+  const cs_policy *const *all = cs_policy_all(&n);
+  for (int i = 0; i < n; i++) {
+    cs_plan *plan = make(all[i], &f, 4, 10);
+    assert_true(plan->n_streams == 1 && plan->arena_bytes == 256 && plan->predicted_us == 0);
+    cs_plan_destroy(plan);
+  }
   fixture_free(&f);
 }
 

@@ -1,0 +1,214 @@
+/* IOS (Ding et al., "IOS: Inter-Operator Scheduler for CNN Acceleration", MLSys 2021): the tasks of
+ * a block are cut into stages by a dynamic program over their costs; the groups of a stage run
+ * concurrently, and a stage starts when the one before it has ended.
+ *
+ * What differs: blocks and their windows (ios.h); a stage costs what `stage_cost` says, and without
+ * it an estimate, where the paper measures each; the paper's other transition, which merges the
+ * convolutions of a stage into one, is left out, because the graph has no pass that merges them. */
+#include <stdlib.h>
+
+#include "scheduler/ios.h"
+
+#define USUAL_GROUP_TASKS 3 /* the paper's r */
+#define USUAL_GROUPS 8      /* the paper's s */
+
+/* ---- Stage costs, estimated ---- */
+
+typedef struct estimate {
+  const cs_policy_input *input;
+  cs_task_demand *demands;
+} estimate;
+
+/* A stage takes as long as its longest group, and at least as long as the device needs for all of
+ * its tasks: each takes its share of the device for its time alone. A barrier costs nothing beside:
+ * a time alone holds the gap in front of a task already. */
+static cs_status estimate_stage(void *user, const cs_stage *stage, double *us) {
+  const estimate *e = user;
+  *us = 0;
+  for (int group = 0; group < stage->n_groups; group++) {
+    double alone = 0;
+    for (int i = 0; i < stage->n; i++)
+      if (stage->group_of[i] == group)
+        alone += e->input->choices[stage->tasks[i]].choices[0].cold_us;
+    if (alone > *us) *us = alone;
+  }
+  double area = 0;
+  for (int i = 0; i < stage->n; i++) {
+    double share = e->demands[stage->tasks[i]].share;
+    area += e->input->choices[stage->tasks[i]].choices[0].cold_us * (share < 1 ? share : 1);
+  }
+  if (area > *us) *us = area;
+  return CS_OK;
+}
+
+/* ---- Windows ---- */
+
+typedef struct ios_state {
+  const cs_policy_input *input;
+  cs_ios_options options;
+  estimate estimate;
+  cs_ios_windows windows;
+  int *place;    /* per task: in the window at hand, −1: not in it */
+  cs_plan *plan; /* positions below n_placed are filled */
+  int n_placed;
+  int *before, n_before; /* the last position of every stream of the stage before, ascending */
+  int *now;              /* room for those of the stage at hand */
+} ios_state;
+
+static void fill_window(const ios_state *s, const int *tasks, int n, cs_ios_window *out) {
+  *out = (cs_ios_window){.n = n, .tasks = tasks};
+  for (int i = 0; i < n; i++) s->place[tasks[i]] = i;
+  for (int i = 0; i < n; i++) {
+    const cs_task *task = &s->input->program->tasks[tasks[i]];
+    for (int k = 0; k < task->n_preds; k++) {
+      int pred = s->place[task->preds[k]];
+      if (pred < 0) continue;
+      out->preds[i] |= UINT32_C(1) << pred;
+      out->succs[pred] |= UINT32_C(1) << i;
+    }
+  }
+  for (int i = 0; i < n; i++) s->place[tasks[i]] = -1;
+}
+
+/* ---- Stages as launches ---- */
+
+/* stream_of[group]: groups by decreasing time, lower numbers first among equals. */
+static void order_groups(const ios_state *s, const cs_stage *stage, int *stream_of) {
+  double us[CS_IOS_MOST_TASKS] = {0};
+  for (int i = 0; i < stage->n; i++)
+    us[stage->group_of[i]] += s->input->choices[stage->tasks[i]].choices[0].cold_us;
+  for (int g = 0; g < stage->n_groups; g++) {
+    stream_of[g] = 0;
+    for (int other = 0; other < stage->n_groups; other++)
+      stream_of[g] += us[other] > us[g] || (us[other] == us[g] && other < g);
+  }
+}
+
+/* The first task of a group waits for all that ran in the stage before on other streams. */
+static cs_status add_barrier(const ios_state *s, cs_plan_task *placed) {
+  if (s->n_before == 0) return CS_OK;
+  placed->waits = cs_calloc((size_t)s->n_before, sizeof *placed->waits);
+  if (!placed->waits) return cs_no_memory("the waits of a task", (size_t)s->n_before);
+  for (int i = 0; i < s->n_before; i++)
+    if (s->plan->tasks[s->before[i]].stream != placed->stream)
+      placed->waits[placed->n_waits++] = s->before[i];
+  return CS_OK;
+}
+
+/* Launches the `round`-th task of the group that runs on a stream; false through *more: it has
+ * none. */
+static cs_status launch_next(ios_state *s, const cs_stage *stage, const int *stream_of, int stream,
+                             int round, bool *more) {
+  int seen = 0;
+  for (int i = 0; i < stage->n; i++) {
+    if (stream_of[stage->group_of[i]] != stream || seen++ != round) continue;
+    int position = s->n_placed++, task = stage->tasks[i];
+    CS_RETURN_IF_ERROR(cs_plan_place(s->plan, position, task, stream,
+                                     s->input->choices[task].choices[0].candidate));
+    if (round == 0) CS_RETURN_IF_ERROR(add_barrier(s, &s->plan->tasks[position]));
+    s->now[stream] = position;
+    *more = true;
+  }
+  return CS_OK;
+}
+
+static int compare_ints(const void *a, const void *b) {
+  int x = *(const int *)a, y = *(const int *)b;
+  return (x > y) - (x < y);
+}
+
+/* The first tasks of all groups, then the second ones, and so on: the longest group leads. */
+static cs_status place_stage(ios_state *s, const cs_stage *stage) {
+  int stream_of[CS_IOS_MOST_TASKS];
+  bool more = true;
+  order_groups(s, stage, stream_of);
+  for (int round = 0; more; round++) {
+    more = false;
+    for (int stream = 0; stream < stage->n_groups; stream++)
+      CS_RETURN_IF_ERROR(launch_next(s, stage, stream_of, stream, round, &more));
+  }
+  if (stage->n_groups > s->plan->n_streams) s->plan->n_streams = stage->n_groups;
+  int *now = s->now;
+  s->now = s->before;
+  s->before = now;
+  s->n_before = stage->n_groups;
+  qsort(now, (size_t)s->n_before, sizeof *now, compare_ints);
+  return CS_OK;
+}
+
+/* A window that is too much work is done in halves. */
+static cs_status place_window(ios_state *s, const int *tasks, int n) {
+  cs_ios_window window;
+  uint32_t stages[CS_IOS_MOST_TASKS];
+  int n_stages = 0;
+  bool solved = false;
+  fill_window(s, tasks, n, &window);
+  CS_RETURN_IF_ERROR(cs_ios_solve(&window, &s->options, stages, &n_stages, &solved));
+  if (!solved) {
+    CS_RETURN_IF_ERROR(place_window(s, tasks, n / 2));
+    return place_window(s, tasks + n / 2, n - n / 2);
+  }
+  for (int i = 0; i < n_stages; i++) {
+    cs_ios_stage stage;
+    cs_ios_stage_of(&window, stages[i], &stage);
+    CS_RETURN_IF_ERROR(place_stage(s, &stage.stage));
+  }
+  return CS_OK;
+}
+
+/* ---- The policy ---- */
+
+static cs_status state_init(ios_state *s, const cs_policy_input *input, cs_plan *plan) {
+  size_t n = (size_t)input->program->n_tasks;
+  int groups = input->stage_groups > 0 ? input->stage_groups : USUAL_GROUPS;
+  int group_tasks = input->stage_group_tasks > 0 ? input->stage_group_tasks : USUAL_GROUP_TASKS;
+  s->input = input;
+  s->plan = plan;
+  s->estimate = (estimate){input, cs_calloc(n, sizeof *s->estimate.demands)};
+  s->place = cs_calloc(n, sizeof *s->place);
+  s->before = cs_calloc(CS_IOS_MOST_TASKS, sizeof *s->before);
+  s->now = cs_calloc(CS_IOS_MOST_TASKS, sizeof *s->now);
+  if (!s->estimate.demands || !s->place || !s->before || !s->now)
+    return cs_no_memory("the ios policy", n * sizeof *s->estimate.demands);
+  for (size_t t = 0; t < n; t++) s->place[t] = -1;
+  cs_task_demands(input, s->estimate.demands);
+  s->options = (cs_ios_options){.group_tasks = group_tasks,
+                                .groups = groups < input->max_streams ? groups : input->max_streams,
+                                .cost = input->stage_cost ? input->stage_cost : estimate_stage,
+                                .user = input->stage_cost ? input->stage_user : &s->estimate};
+  return cs_ios_windows_of(input, &s->windows);
+}
+
+static void state_free(ios_state *s) {
+  free(s->estimate.demands);
+  free(s->place);
+  free(s->before);
+  free(s->now);
+  cs_ios_windows_free(&s->windows);
+}
+
+static cs_status plan_ios(const cs_policy_input *input, cs_plan *out) {
+  cs_status st = CS_OK;
+  ios_state s = {0};
+  CS_TRY(st, cs_plan_begin(input->program, out), done);
+  out->n_streams = 1;
+  CS_TRY(st, state_init(&s, input, out), done);
+  for (int w = 0; w < s.windows.n; w++) {
+    int first = s.windows.first[w];
+    CS_TRY(st, place_window(&s, s.windows.order + first, s.windows.first[w + 1] - first), done);
+  }
+done:
+  state_free(&s);
+  return st;
+}
+
+const cs_policy cs_policy_ios = {
+    .name = "ios",
+    .source =
+        "IOS (Ding et al., MLSys 2021): dynamic programming over stages of concurrent groups with "
+        "a barrier between them, groups of at most r tasks and stages of at most s groups (3 and "
+        "8); here without merge transitions, with a stage's cost estimated from times alone and "
+        "demands unless measured or modelled costs are given, and with blocks of more than 24 "
+        "tasks or wider than 6 planned in windows",
+    .plan = plan_ios,
+};
