@@ -26,7 +26,6 @@ static void assert_ok(cs_status status) {
 /* ---- Errors ---- */
 
 typedef enum predictor { MODEL, LONGEST, SERIAL, PREDICTORS } predictor;
-static const char *const predictor_names[PREDICTORS] = {"model", "max", "sum"};
 
 /* |predicted / measured − 1| of every predictor, and the model's predicted / measured. */
 typedef struct errors {
@@ -104,76 +103,167 @@ static void agree(agreement *a, const cs_corun *corun, const cs_sm_timeline *tim
   }
 }
 
-typedef struct sums {
-  errors *held_cold, *held_warm, *held, *fitted;
-  agreement agreement;
-} sums;
+static const char *const files[] = {"h100-f16-b1", "h100-f16-b32", "h100-tf32-b1", "h100-tf32-b32"};
+#define N_FILES ((int)(sizeof files / sizeof *files))
 
-static void predict_file(const char *name, const cs_sm_constants *constants, sums *s) {
-  char path[512];
+typedef struct recorded {
   cs_profile *profile;
-  cs_sm_model *model;
   const cs_corun **coruns;
   int n;
+} recorded;
+
+static void open_file(const char *name, recorded *out) {
+  char path[512];
   snprintf(path, sizeof path, FOLDER "%s.jsonl.gz", name);
-  assert_ok(cs_profile_open_file(path, NULL, &profile));
-  assert_ok(cs_sm_model_create(cs_profile_device(profile), constants, &model));
-  assert_ok(cs_profile_coruns(profile, NULL, 0, &coruns, &n));
-  for (int i = 0; i < n; i++) {
-    cs_sm_prediction p;
-    bool held = held_out(coruns[i]);
-    assert_ok(cs_sm_predict_corun(model, profile, coruns[i], &p));
-    add(held ? s->held : s->fitted, &p.cold, coruns[i]->concurrent_us);
-    if (held) add(s->held_cold, &p.cold, coruns[i]->concurrent_us);
-    if (held) agree(&s->agreement, coruns[i], &p.cold.timeline);
-    if (isnan(coruns[i]->concurrent_warm_us)) continue;
-    add(held ? s->held : s->fitted, &p.warm, coruns[i]->concurrent_warm_us);
-    if (held) add(s->held_warm, &p.warm, coruns[i]->concurrent_warm_us);
-  }
-  free(coruns);
-  cs_sm_model_destroy(model);
-  cs_profile_close(profile);
+  assert_ok(cs_profile_open_file(path, NULL, &out->profile));
+  assert_ok(cs_profile_coruns(out->profile, NULL, 0, &out->coruns, &out->n));
 }
 
-static const char *const files[] = {"h100-f16-b1", "h100-f16-b32", "h100-tf32-b1", "h100-tf32-b32"};
+static void close_file(recorded *file) {
+  free(file->coruns);
+  cs_profile_close(file->profile);
+}
 
-static void test_held_out(void **state) {
-  (void)state;
-  sums s = {.held = errors_create(), .fitted = errors_create()};
-  printf("| co-runs | n | model median | p90 | max median | p90 | sum median | p90 | bias |\n");
-  printf("|---|---|---|---|---|---|---|---|---|\n");
-  for (size_t f = 0; f < sizeof files / sizeof *files; f++) {
-    char name[64];
-    s.held_cold = errors_create();
-    s.held_warm = errors_create();
-    predict_file(files[f], NULL, &s);
-    snprintf(name, sizeof name, "%s, cold", files[f]);
-    print_errors(name, s.held_cold);
-    snprintf(name, sizeof name, "%s, warm", files[f]);
-    print_errors(name, s.held_warm);
-    errors_destroy(s.held_cold);
-    errors_destroy(s.held_warm);
+/* Predicts the co-runs of one half into `cold` and `warm`. */
+static void predict(const recorded *file, const cs_sm_constants *constants, bool held, errors *cold,
+                    errors *warm, agreement *a) {
+  cs_sm_model *model;
+  assert_ok(cs_sm_model_create(cs_profile_device(file->profile), constants, &model));
+  for (int i = 0; i < file->n; i++) {
+    const cs_corun *corun = file->coruns[i];
+    cs_sm_prediction p;
+    if (held_out(corun) != held) continue;
+    assert_ok(cs_sm_predict_corun(model, file->profile, corun, &p));
+    add(cold, &p.cold, corun->concurrent_us);
+    if (a) agree(a, corun, &p.cold.timeline);
+    if (!isnan(corun->concurrent_warm_us)) add(warm, &p.warm, corun->concurrent_warm_us);
   }
-  print_errors("all held out", s.held);
-  print_errors("the half fitted on", s.fitted);
-  const agreement *a = &s.agreement;
+  cs_sm_model_destroy(model);
+}
+
+/* ---- The test ---- */
+
+static void print_file(const char *name, const char *way, const errors *e) {
+  char label[64];
+  snprintf(label, sizeof label, "%s, %s", name, way);
+  print_errors(label, e);
+}
+
+static void print_agreement(const agreement *a) {
   printf("overlap: mean %.2f predicted, %.2f recorded, mean difference %.2f of %d co-runs\n",
          a->predicted / a->overlaps, a->recorded / a->overlaps, a->overlap_error / a->overlaps,
          a->overlaps);
   printf("limiter: the recorded one in %d of %d co-runs\n", a->limiters_same, a->limiters);
-  cs_stats model = stats_of(s.held->error[MODEL], s.held->n);
+}
+
+static void append(errors *into, const errors *from) {
+  assert_true(into->n + from->n <= MOST_ERRORS);
+  for (int p = 0; p < PREDICTORS; p++) {
+    memcpy(into->error[p] + into->n, from->error[p], (size_t)from->n * sizeof(double));
+  }
+  memcpy(into->ratio + into->n, from->ratio, (size_t)from->n * sizeof(double));
+  into->n += from->n;
+}
+
+static void predict_held_out(errors *all, errors *fitted, agreement *a) {
+  for (int f = 0; f < N_FILES; f++) {
+    recorded file;
+    errors *cold = errors_create(), *warm = errors_create();
+    open_file(files[f], &file);
+    predict(&file, NULL, true, cold, warm, a);
+    print_file(files[f], "cold", cold);
+    print_file(files[f], "warm", warm);
+    append(all, cold);
+    append(all, warm);
+    predict(&file, NULL, false, fitted, fitted, NULL);
+    errors_destroy(cold);
+    errors_destroy(warm);
+    close_file(&file);
+  }
+}
+
+static void test_held_out(void **state) {
+  (void)state;
+  errors *held = errors_create(), *fitted = errors_create();
+  agreement a = {0};
+  printf("| held-out co-runs | n | model: median | p90 | max: median | p90 | sum: median | p90 | ");
+  printf("predicted / measured |\n|---|---|---|---|---|---|---|---|---|\n");
+  predict_held_out(held, fitted, &a);
+  print_errors("all", held);
+  print_errors("(those fitted on)", fitted);
+  print_agreement(&a);
+  cs_stats model = stats_of(held->error[MODEL], held->n);
   assert_true(model.median <= 0.15);
   assert_true(model.p90 <= 0.35);
   for (int p = LONGEST; p < PREDICTORS; p++) {
-    cs_stats other = stats_of(s.held->error[p], s.held->n);
-    print_message("%s: median %.3f\n", predictor_names[p], other.median);
+    cs_stats other = stats_of(held->error[p], held->n);
     assert_true(model.median < other.median && model.p90 < other.p90);
   }
-  errors_destroy(s.held);
-  errors_destroy(s.fitted);
+  errors_destroy(held);
+  errors_destroy(fitted);
 }
 
-int main(void) {
+/* ---- Fitting: `--fit` prints the constants; nothing is asserted ---- */
+
+#define ROUNDS 6
+
+/* Mean error of the half that is fitted on, and a little of the bad ones. */
+static double loss(const recorded *all, const cs_sm_constants *constants) {
+  errors *e = errors_create();
+  for (int f = 0; f < N_FILES; f++) predict(&all[f], constants, false, e, e, NULL);
+  cs_stats stats = stats_of(e->error[MODEL], e->n);
+  errors_destroy(e);
+  return stats.mean + 0.3 * stats.p90;
+}
+
+/* Tries one constant at these multiples of what it is; true if one is better. */
+static bool improve(const recorded *all, cs_sm_constants *best, double *constant, double most,
+                    double *least_loss) {
+  static const double steps[] = {0.7, 0.85, 0.95, 1.05, 1.15, 1.4};
+  double from = *constant, kept = from;
+  for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+    *constant = fmin(most, from * steps[i]);
+    double now = loss(all, best);
+    if (now >= *least_loss - 1e-4) continue;
+    *least_loss = now;
+    kept = *constant;
+  }
+  *constant = kept;
+  return kept != from;
+}
+
+static int fit(void) {
+  recorded all[N_FILES];
+  cs_sm_constants c = cs_sm_h100; /* the others are measured */
+  c.launch_us = c.edge_warm_us = c.edge_cold_us = 1;
+  c.l2_capacity = c.cache_share = 0.5;
+  const struct {
+    const char *name;
+    double *value, most;
+  } constants[] = {{"launch_us", &c.launch_us, 9},
+                   {"edge_warm_us", &c.edge_warm_us, 9},
+                   {"edge_cold_us", &c.edge_cold_us, 9},
+                   {"l2_capacity", &c.l2_capacity, 1},
+                   {"cache_share", &c.cache_share, 0.9}};
+  const int n = (int)(sizeof constants / sizeof *constants);
+  bool better = true;
+  for (int f = 0; f < N_FILES; f++) open_file(files[f], &all[f]);
+  double least_loss = loss(all, &c);
+  for (int round = 0; round < ROUNDS && better; round++) {
+    better = false;
+    for (int i = 0; i < n; i++) {
+      if (improve(all, &c, constants[i].value, constants[i].most, &least_loss)) better = true;
+    }
+    printf("round %d: loss %.4f\n", round, least_loss);
+  }
+  for (int i = 0; i < n; i++) printf("%s %.3g\n", constants[i].name, *constants[i].value);
+  printf("loss of the constants in use: %.4f\n", loss(all, &cs_sm_h100));
+  for (int f = 0; f < N_FILES; f++) close_file(&all[f]);
+  return 0;
+}
+
+int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_held_out)};
+  if (argc == 2 && strcmp(argv[1], "--fit") == 0) return fit();
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
