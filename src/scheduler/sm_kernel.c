@@ -4,7 +4,7 @@
 #include "scheduler/sm_units.h"
 
 /* Of more waves, blocks are grouped: the cost of a simulation does not follow the grid. */
-#define MOST_WAVES 8
+#define MOST_WAVES 4
 /* The launch gap is at most this share of a kernel's time alone. */
 #define MOST_GAP 0.7
 

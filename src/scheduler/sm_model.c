@@ -37,17 +37,18 @@ struct cs_sm_model {
   int64_t *finished; /* blocks, per launch */
   int *pending;      /* launched, not yet ready */
   int *queue;        /* ready, with blocks to place; in order */
+  int *running;      /* with blocks placed, in the order of their starts */
   int *on_stream;    /* per stream: launches that run on it; while setting up: its last launch */
   int *next;
-  size_t runs_capacity, finished_capacity, pending_capacity, queue_capacity, stream_capacity,
-      next_capacity;
+  size_t runs_capacity, finished_capacity, pending_capacity, queue_capacity, running_capacity,
+      stream_capacity, next_capacity;
 };
 
 /* The state of one call. */
 typedef struct simulation {
   cs_sm_model *model;
   const cs_sm_launch *launches;
-  int n, n_pending, head, tail, n_finished, streams_running;
+  int n, n_pending, head, tail, n_running, n_finished, streams_running;
   bool several; /* streams */
   double now_us, front_end_us, edge_us;
   double together_us; /* with two streams or more running */
@@ -88,6 +89,7 @@ void cs_sm_model_destroy(cs_sm_model *model) {
   free(model->finished);
   free(model->pending);
   free(model->queue);
+  free(model->running);
   free(model->on_stream);
   free(model->next);
   free(model);
@@ -126,6 +128,7 @@ static cs_status make_room(cs_sm_model *m, size_t n, size_t n_waits) {
   CS_RETURN_IF_ERROR(cs_grow(&m->finished, &m->finished_capacity, n, sizeof *m->finished));
   CS_RETURN_IF_ERROR(cs_grow(&m->pending, &m->pending_capacity, n, sizeof *m->pending));
   CS_RETURN_IF_ERROR(cs_grow(&m->queue, &m->queue_capacity, n, sizeof *m->queue));
+  CS_RETURN_IF_ERROR(cs_grow(&m->running, &m->running_capacity, n, sizeof *m->running));
   CS_RETURN_IF_ERROR(cs_grow(&m->on_stream, &m->stream_capacity, n, sizeof *m->on_stream));
   return cs_grow(&m->next, &m->next_capacity, n_waits, sizeof *m->next);
 }
@@ -224,6 +227,7 @@ static void place(simulation *s) {
                                        one->kernel->blocks - run->placed);
     if (placed > 0 && run->placed == 0) {
       run->start_us = s->now_us;
+      m->running[s->n_running++] = i;
       if (m->on_stream[one->stream]++ == 0) s->streams_running++;
     }
     run->placed += placed;
@@ -266,25 +270,28 @@ static cs_status step(simulation *s) {
   return CS_OK;
 }
 
-/* Launches that have ended with this event, in launch order. */
-static void finish_ended(simulation *s, int *first) {
+/* Launches that have ended with this event, in the order of their starts. */
+static void finish_ended(simulation *s) {
   cs_sm_model *m = s->model;
-  for (int i = *first; i < s->n; i++) {
-    if (m->finished[i] < s->launches[i].kernel->blocks) continue;
-    m->finished[i] = -1; /* once */
-    finish(s, i);
+  int kept = 0;
+  for (int r = 0; r < s->n_running; r++) {
+    int i = m->running[r];
+    if (m->finished[i] < s->launches[i].kernel->blocks) {
+      m->running[kept++] = i;
+    } else {
+      finish(s, i);
+    }
   }
-  while (*first < s->n && m->finished[*first] < 0) (*first)++;
+  s->n_running = kept;
 }
 
 static cs_status run_all(simulation *s) {
-  int first = 0;
   for (int i = 0; i < s->n; i++) {
     if (s->model->runs[i].waits == 0) launch(s, i);
   }
   while (s->n_finished < s->n) {
     CS_RETURN_IF_ERROR(step(s));
-    finish_ended(s, &first);
+    finish_ended(s);
   }
   return CS_OK;
 }

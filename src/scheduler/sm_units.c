@@ -16,6 +16,7 @@ void cs_sm_unit_totals(const cs_unit_limits *unit, int total[CS_RESOURCE_COUNT])
 cs_status cs_sm_units_create(const cs_device_info *device, sm_units *out) {
   *out = (sm_units){.units = device->units, .slots = device->unit.blocks};
   cs_sm_unit_totals(&device->unit, out->total);
+  for (int r = 0; r < CS_RESOURCE_COUNT; r++) out->share_of_one[r] = 1.0 / out->total[r];
   out->classes = cs_calloc((size_t)out->units + 1, sizeof *out->classes);
   out->cohorts = cs_calloc(((size_t)out->units + 1) * (size_t)out->slots, sizeof *out->cohorts);
   if (!out->classes || !out->cohorts) {
@@ -40,8 +41,16 @@ void cs_sm_units_clear(sm_units *units) {
 
 /* ---- Handing out blocks ---- */
 
+static bool has_room(const sm_class *class, const cs_sm_kernel *kernel) {
+  bool room = true;
+  for (int r = 0; r < CS_RESOURCE_COUNT; r++) room = room && class->free[r] >= kernel->take[r];
+  return room;
+}
+
+/* How many blocks fit. */
 static int fits(const sm_class *class, const cs_sm_kernel *kernel) {
   int most = class->free[CS_RESOURCE_BLOCKS];
+  if (!has_room(class, kernel)) return 0;
   for (int r = 0; r < CS_RESOURCE_COUNT; r++) {
     if (kernel->take[r] <= 0) continue;
     int n = class->free[r] / kernel->take[r];
@@ -50,47 +59,42 @@ static int fits(const sm_class *class, const cs_sm_kernel *kernel) {
   return most;
 }
 
-/* The share of its fullest resource. */
-static double load(const sm_units *units, const sm_class *class) {
-  double most = 0;
+/* Takes `blocks` of a kernel's resources, or gives them back where negative. */
+static void take(const sm_units *units, sm_class *class, const cs_sm_kernel *kernel, int blocks) {
+  class->load = 0;
   for (int r = 0; r < CS_RESOURCE_COUNT; r++) {
-    double used = (double)(units->total[r] - class->free[r]) / units->total[r];
-    if (used > most) most = used;
+    class->free[r] -= blocks * kernel->take[r];
+    class->load = fmax(class->load, (units->total[r] - class->free[r]) * units->share_of_one[r]);
   }
-  return most;
 }
 
-/* The emptiest class that a block fits; *others: whether a block fits further ones. */
+/* The emptiest class that a block fits, -1: none; *others: whether it fits further ones. */
 static int emptiest(const sm_units *units, const cs_sm_kernel *kernel, bool *others) {
   int best = -1;
-  double least = INFINITY;
   *others = false;
   for (int c = 0; c < units->n; c++) {
-    if (fits(&units->classes[c], kernel) < 1) continue;
+    if (!has_room(&units->classes[c], kernel)) continue;
     *others = best >= 0;
-    double used = load(units, &units->classes[c]);
-    if (used >= least) continue;
-    least = used;
-    best = c;
+    if (best < 0 || units->classes[c].load < units->classes[best].load) best = c;
   }
   return best;
 }
 
-/* Blocks for which there is room now, in whole clusters. */
-static int64_t room(const sm_units *units, const cs_sm_kernel *kernel) {
+/* Of `wanted` blocks those that can be placed now: all, as far as there is room, or whole clusters.
+ */
+static int64_t placeable(const sm_units *units, const cs_sm_kernel *kernel, int64_t wanted) {
   int64_t sum = 0;
+  if (kernel->cluster == 1) return wanted;
   for (int c = 0; c < units->n; c++) {
     sum += (int64_t)units->classes[c].units * fits(&units->classes[c], kernel);
   }
-  return sum / kernel->cluster * kernel->cluster;
+  return cs_min_i64(wanted, sum / kernel->cluster * kernel->cluster);
 }
 
 static void put(sm_units *units, int c, const sm_cohort *blocks) {
   sm_class *class = &units->classes[c];
   sm_cohort *cohorts = sm_cohorts_of(units, c);
-  for (int r = 0; r < CS_RESOURCE_COUNT; r++) {
-    class->free[r] -= blocks->blocks * blocks->kernel->take[r];
-  }
+  take(units, class, blocks->kernel, blocks->blocks);
   for (int i = 0; i < class->n_cohorts; i++) {
     if (cohorts[i].launch != blocks->launch || cohorts[i].left_us < blocks->left_us) continue;
     cohorts[i].blocks += blocks->blocks;
@@ -111,12 +115,13 @@ static void split(sm_units *units, int c, int keep) {
 
 int64_t cs_sm_units_place(sm_units *units, int launch, int stream, const cs_sm_kernel *kernel,
                           int64_t wanted) {
-  int64_t placed = 0, most = cs_min_i64(wanted, room(units, kernel));
+  int64_t placed = 0, most = placeable(units, kernel, wanted);
   sm_cohort blocks = {
       .launch = launch, .stream = stream, .left_us = kernel->block_us, .rate = 1, .kernel = kernel};
   while (placed < most) {
     bool others = false;
     int c = emptiest(units, kernel, &others);
+    if (c < 0) break;
     int64_t remaining = most - placed, on = units->classes[c].units;
     blocks.blocks = 1;
     if (remaining < on) {
@@ -138,19 +143,25 @@ static bool comes_after(const sm_cohort *a, const sm_cohort *b) {
   return a->left_us > b->left_us;
 }
 
-static void sort_cohorts(sm_cohort *cohorts, int n) {
-  for (int i = 1; i < n; i++) {
-    sm_cohort moved = cohorts[i];
+/* Sorts the cohorts of a class and makes its key. */
+static void sort_cohorts(sm_class *class, sm_cohort *cohorts) {
+  class->key = 0;
+  for (int i = 0; i < class->n_cohorts; i++) {
     int at = i;
+    class->key += (uint32_t)cohorts[i].launch * 2654435761u + (uint32_t)cohorts[i].blocks * 40503u;
+    if (i == 0 || !comes_after(&cohorts[i - 1], &cohorts[i])) continue;
+    sm_cohort moved = cohorts[i];
     for (; at > 0 && comes_after(&cohorts[at - 1], &moved); at--) cohorts[at] = cohorts[at - 1];
     cohorts[at] = moved;
   }
 }
 
 static bool same(const sm_units *units, int a, int b) {
-  const sm_cohort *x = sm_cohorts_of(units, a), *y = sm_cohorts_of(units, b);
   int n = units->classes[a].n_cohorts;
-  if (n != units->classes[b].n_cohorts) return false;
+  if (units->classes[a].key != units->classes[b].key || n != units->classes[b].n_cohorts) {
+    return false;
+  }
+  const sm_cohort *x = sm_cohorts_of(units, a), *y = sm_cohorts_of(units, b);
   for (int i = 0; i < n; i++) {
     if (x[i].launch != y[i].launch || x[i].blocks != y[i].blocks ||
         fabs(x[i].left_us - y[i].left_us) > SAME_US) {
@@ -171,7 +182,7 @@ static void drop(sm_units *units, int c) {
 
 void cs_sm_units_merge(sm_units *units) {
   for (int c = 0; c < units->n; c++) {
-    sort_cohorts(sm_cohorts_of(units, c), units->classes[c].n_cohorts);
+    sort_cohorts(&units->classes[c], sm_cohorts_of(units, c));
   }
   for (int a = 0; a < units->n; a++) {
     for (int b = units->n - 1; b > a; b--) {
@@ -260,9 +271,7 @@ void cs_sm_units_advance(sm_units *units, double us, int64_t *finished) {
         continue;
       }
       finished[cohort.launch] += (int64_t) class->units * cohort.blocks;
-      for (int r = 0; r < CS_RESOURCE_COUNT; r++) {
-        class->free[r] += cohort.blocks * cohort.kernel->take[r];
-      }
+      take(units, class, cohort.kernel, -cohort.blocks);
     }
     class->n_cohorts = kept;
   }

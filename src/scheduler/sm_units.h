@@ -15,13 +15,16 @@ typedef struct sm_cohort {
 
 typedef struct sm_class {
   int units, n_cohorts;
+  uint32_t key; /* of launches and blocks: classes that hold the same have the same */
+  double load;  /* share of its fullest resource that is taken */
   int free[CS_RESOURCE_COUNT];
 } sm_class;
 
 typedef struct sm_units {
   int units, slots; /* SMs; the most cohorts an SM can hold */
   int total[CS_RESOURCE_COUNT];
-  int n; /* classes, at most `units` */
+  double share_of_one[CS_RESOURCE_COUNT]; /* 1 / total */
+  int n;                                  /* classes, at most `units` */
   sm_class *classes;
   sm_cohort *cohorts; /* `slots` per class */
 } sm_units;
