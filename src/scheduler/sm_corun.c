@@ -38,12 +38,13 @@ cs_status cs_sm_signature_bytes(const char *signature, int64_t *out) {
   char name[16];
   cs_precision precision;
   int64_t in = 0, made = 0, other = 0;
-  if (sscanf(signature, "%*s %15s", name) != 1) {
-    return cs_error(CS_CODE_BAD_INPUT, "signature \"%s\": no precision after the operator",
-                    signature);
+  int words = sscanf(signature, "%*s %15s", name);
+  cs_status st = words == 1 ? cs_precision_parse(name, &precision) : CS_OK;
+  if (words != 1 || st != CS_OK) {
+    cs_status_free(st);
+    return cs_error(CS_CODE_BAD_INPUT, "signature \"%s\": %s%s; wanted: a precision", signature,
+                    words == 1 ? name : "nothing", " after the operator");
   }
-  CS_RETURN_IF_ERROR(
-      cs_annotate(cs_precision_parse(name, &precision), "signature \"%s\"", signature));
   int64_t x = elements(signature, " x=", &in), y = elements(signature, " y=", &made);
   if (x < 1 || y < 1) {
     return cs_error(CS_CODE_BAD_INPUT, "signature \"%s\": no extents of %s", signature,
