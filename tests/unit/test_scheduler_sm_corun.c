@@ -149,6 +149,37 @@ static void test_longest_and_serial(void **state) {
   tear_down(&f);
 }
 
+/* The members are launched longest first, each kernel behind the one before on its stream. */
+static void test_order_of_launches(void **state) {
+  (void)state;
+  fixture f;
+  cs_sm_prediction p;
+  cs_sm_timeline timeline;
+  cs_sm_kernel kernels[32];
+  cs_sm_launch launches[32];
+  set_up(&f);
+  for (int i = 0; i < f.n; i += 211) {
+    const cs_corun_member *m = f.coruns[i]->members;
+    int n = 0, first = measured(&f, &m[0])->cold_us >= measured(&f, &m[1])->cold_us ? 0 : 1;
+    cs_corun pair = {.members = f.coruns[i]->members, .n = 2};
+    for (int stream = 0; stream < 2; stream++) {
+      const cs_corun_member *member = &m[stream == 0 ? first : 1 - first];
+      const cs_record *record =
+          cs_op_profile_record(cs_profile_find(f.profile, member->signature), member->candidate);
+      assert_true(n + record->n_kernels <= 32);
+      assert_ok(cs_sm_kernels_prepare(f.model, record, record->measured.cold_us, &kernels[n]));
+      for (int k = 0; k < record->n_kernels; k++, n++) {
+        launches[n] = (cs_sm_launch){.kernel = &kernels[n], .stream = stream};
+      }
+    }
+    assert_ok(cs_sm_simulate(f.model, launches, n, 1, NULL, &timeline));
+    assert_ok(cs_sm_predict_corun(f.model, f.profile, &pair, &p));
+    assert_true(p.cold.together_us == timeline.total_us);
+    assert_true(p.cold.timeline.overlap == timeline.overlap);
+  }
+  tear_down(&f);
+}
+
 static void test_unknown_members(void **state) {
   (void)state;
   fixture f;
@@ -172,6 +203,7 @@ int main(void) {
       cmocka_unit_test(test_coldness),
       cmocka_unit_test(test_a_single_member_takes_its_time_alone),
       cmocka_unit_test(test_longest_and_serial),
+      cmocka_unit_test(test_order_of_launches),
       cmocka_unit_test(test_unknown_members),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -56,8 +56,8 @@ static void test_pipes(void **state) {
     assert_true(f.timeline.slowed[r] > 0);
     f.n = 0;
     busy.value[CS_COUNTER_sm_active_pct] = 50;
-    add_counted(&f, filling(2), &busy, 10, 0); /* two SMs each: a pipe of their own */
-    add_counted(&f, filling(2), &busy, 10, 1);
+    add_counted(&f, quarter(2), &busy, 10, 0); /* two SMs each: a pipe of their own */
+    add_counted(&f, quarter(2), &busy, 10, 1);
     takes(&f, 10);
     cs_sm_model_destroy(f.model);
   }
@@ -97,9 +97,12 @@ static void test_split_of_time(void **state) {
   assert_ok(cs_sm_kernels_prepare(f.model, &record, 8, f.kernels));
   assert_near(f.kernels[0].block_us, 6);
   assert_near(f.kernels[1].block_us, 2 / 3.0);
-  kernels[1].counted = false; /* one unknown: none are used */
-  assert_ok(cs_sm_kernels_prepare(f.model, &record, 8, f.kernels));
-  assert_near(f.kernels[0].block_us, 2);
+  for (int k = 0; k < 2; k++) { /* one unknown: none are used */
+    kernels[k].counted = false;
+    kernels[1 - k].counted = true;
+    assert_ok(cs_sm_kernels_prepare(f.model, &record, 8, f.kernels));
+    assert_near(f.kernels[0].block_us, 2);
+  }
   record.candidate.id = (char *)(uintptr_t) "some:id";
   record.n_kernels = 0;
   assert_fails(cs_sm_kernels_prepare(f.model, &record, 8, f.kernels), CS_CODE_NOT_FOUND, "some:id");
