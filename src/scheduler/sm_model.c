@@ -9,14 +9,14 @@
 
 #define READY_US 1e-9 /* a launch this close is ready */
 
-const cs_sm_constants cs_sm_h100 = {.gap_us = 0.8,
-                                    .launch_us = 0.7,
-                                    .edge_warm_us = 0.45,
-                                    .edge_cold_us = 1.25,
-                                    .pipe_capacity = 0.65,
-                                    .l2_capacity = 0.28,
-                                    .dram_capacity = 0.68,
-                                    .cache_share = 0.5};
+const cs_sm_constants cs_sm_h100 = {.gap_us = 0.4,
+                                    .launch_us = 0.75,
+                                    .edge_warm_us = 0.4,
+                                    .edge_cold_us = 1.2,
+                                    .pipe_capacity = 0.44,
+                                    .l2_capacity = 0.32,
+                                    .dram_capacity = 0.84,
+                                    .cache_share = 0.6};
 
 /* One launch in a simulation. */
 typedef struct sm_run {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SAME_US 1e-6 /* times closer than this are one */
+#define SAME_US 0.02 /* ends closer than this are one event: fewer events, and classes stay few */
 
 void cs_sm_unit_totals(const cs_unit_limits *unit, int total[CS_RESOURCE_COUNT]) {
   total[CS_RESOURCE_REGISTERS] = unit->registers;
