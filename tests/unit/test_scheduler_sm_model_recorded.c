@@ -125,13 +125,16 @@ static void close_file(recorded *file) {
   cs_profile_close(file->profile);
 }
 
-/* ---- Choosing: of the combinations recorded of a set, the one predicted to be fastest ---- */
+/* ---- Choosing among the recorded combinations of a set ---- */
 
-#define LEAST_COMBINATIONS 4
+#define LEAST_COMBINATIONS 8 /* of which measuring four is a choice */
+#define MOST_COMBINATIONS 256
 
+/* The best measured time of the first one, and of the first four, by a prediction, over the best of
+ * all: what is lost where only these are measured. */
 typedef struct choices {
   int n;
-  double model[MOST_SETS], alone[MOST_SETS]; /* time of the choice over that of the best */
+  double one[PREDICTORS][MOST_SETS], four[PREDICTORS][MOST_SETS];
 } choices;
 
 static bool same_set(const cs_corun *a, const cs_corun *b) {
@@ -142,22 +145,36 @@ static bool same_set(const cs_corun *a, const cs_corun *b) {
   return same;
 }
 
-/* The combinations of one set: the measured time of the least predicted, of the fastest alone. */
-static void choose(const recorded *file, cs_sm_model *model, int first, int end, choices *out) {
-  double best = INFINITY, predicted = INFINITY, serial = INFINITY, by_model = 0, by_alone = 0;
-  for (int i = first; i < end; i++) {
-    const cs_corun *corun = file->coruns[i];
-    cs_sm_prediction p;
-    assert_ok(cs_sm_predict_corun(model, file->profile, corun, &p));
-    best = fmin(best, corun->concurrent_us);
-    if (p.cold.together_us < predicted) by_model = corun->concurrent_us;
-    if (p.cold.serial_us < serial) by_alone = corun->concurrent_us;
-    predicted = fmin(predicted, p.cold.together_us);
-    serial = fmin(serial, p.cold.serial_us);
+/* The least measured[i] of the `first` least predicted[i]. */
+static double best_of(const double *predicted, const double *measured, int n, int first) {
+  double best = INFINITY;
+  for (int i = 0; i < n; i++) {
+    int before = 0;
+    for (int k = 0; k < n; k++) {
+      before += predicted[k] < predicted[i] || (predicted[k] == predicted[i] && k < i);
+    }
+    if (before < first) best = fmin(best, measured[i]);
   }
-  assert_true(out->n < MOST_SETS);
-  out->model[out->n] = by_model / best - 1;
-  out->alone[out->n++] = by_alone / best - 1;
+  return best;
+}
+
+static void choose(const recorded *file, cs_sm_model *model, int begin, int n, choices *out) {
+  double predicted[PREDICTORS][MOST_COMBINATIONS], measured[MOST_COMBINATIONS];
+  assert_true(n <= MOST_COMBINATIONS && out->n < MOST_SETS);
+  for (int i = 0; i < n; i++) {
+    cs_sm_prediction p;
+    assert_ok(cs_sm_predict_corun(model, file->profile, file->coruns[begin + i], &p));
+    measured[i] = file->coruns[begin + i]->concurrent_us;
+    predicted[MODEL][i] = p.cold.together_us;
+    predicted[LONGEST][i] = p.cold.longest_us;
+    predicted[SERIAL][i] = p.cold.serial_us;
+  }
+  double best = best_of(measured, measured, n, n);
+  for (int p = 0; p < PREDICTORS; p++) {
+    out->one[p][out->n] = best_of(predicted[p], measured, n, 1) / best - 1;
+    out->four[p][out->n] = best_of(predicted[p], measured, n, 4) / best - 1;
+  }
+  out->n++;
 }
 
 static void choose_all(const recorded *file, choices *out) {
@@ -166,18 +183,21 @@ static void choose_all(const recorded *file, choices *out) {
   for (int first = 0, end = 0; first < file->n; first = end) {
     while (end < file->n && same_set(file->coruns[first], file->coruns[end])) end++;
     if (end - first < LEAST_COMBINATIONS || !held_out(file->coruns[first])) continue;
-    choose(file, model, first, end, out);
+    choose(file, model, first, end - first, out);
   }
   cs_sm_model_destroy(model);
 }
 
 static void print_choices(const choices *c) {
-  cs_stats model = stats_of(c->model, c->n), alone = stats_of(c->alone, c->n);
-  printf("choice among recorded combinations, over the best, of %d sets: ", c->n);
-  printf("model median %.1f %%, mean %.1f %%, p90 %.1f %%; ", 100 * model.median, 100 * model.mean,
-         100 * model.p90);
-  printf("fastest alone median %.1f %%, mean %.1f %%, p90 %.1f %%\n", 100 * alone.median,
-         100 * alone.mean, 100 * alone.p90);
+  static const char *const names[PREDICTORS] = {"model", "max", "sum"};
+  printf("| of %d sets, chosen by | lost with one: mean | p90 | lost with four: mean | p90 |\n",
+         c->n);
+  printf("|---|---|---|---|---|\n");
+  for (int p = 0; p < PREDICTORS; p++) {
+    cs_stats one = stats_of(c->one[p], c->n), four = stats_of(c->four[p], c->n);
+    printf("| %s | %.1f %% | %.1f %% | %.1f %% | %.1f %% |\n", names[p], 100 * one.mean,
+           100 * one.p90, 100 * four.mean, 100 * four.p90);
+  }
 }
 
 /* Predicts the co-runs of one half into `cold` and `warm`. */
