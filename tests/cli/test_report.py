@@ -59,6 +59,15 @@ class Report(CommandTest):
         self.assertIn("Sets measured: 1", text)
         self.assertEqual(json.loads((self.folder / "report.json").read_text()), report)
 
+    def test_sets_name_the_nodes_whose_outputs_are_slices(self):
+        """3b/1x1 and 3b/3x3_reduce differ only in where their outputs lie: in a concat, and not."""
+        recorded = harness.ROOT / "tests" / "data" / "profiles" / "h100-f16-b1.jsonl.gz"
+        out, _ = self.accepted(self.execute("report", harness.ROOT / "models" / "googlenet.json", "--table",
+                                            "complementary", "--dtype", "f16", "--format", "csv", "--profile", recorded))
+        moved = [row["node"] for row in csv.DictReader(io.StringIO(out)) if ".dense" in row["chosen"]]
+        self.assertIn("inception_3b/1x1", moved)
+        self.assertEqual([node for node in moved if node.endswith("_reduce")], [])
+
     def test_compressed_profile(self):
         packed = self.folder / "p.jsonl.gz"
         with open(PROFILE, "rb") as plain, gzip.open(packed, "wb") as out:

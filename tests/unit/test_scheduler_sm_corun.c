@@ -120,11 +120,15 @@ static void test_a_single_member_takes_its_time_alone(void **state) {
   fixture f;
   cs_sm_prediction p;
   set_up(&f);
-  cs_corun alone = {.members = f.coruns[0]->members, .n = 1};
+  int first = 0; /* one whose warm time was measured, too */
+  while (measured(&f, &f.coruns[first]->members[0])->cold_us <=
+         measured(&f, &f.coruns[first]->members[0])->warm_us) {
+    assert_true(++first < f.n);
+  }
+  cs_corun alone = {.members = f.coruns[first]->members, .n = 1};
   assert_ok(cs_sm_predict_corun(f.model, f.profile, &alone, &p));
   double cold = measured(&f, &alone.members[0])->cold_us;
   double warm = measured(&f, &alone.members[0])->warm_us;
-  assert_true(cold > warm);
   assert_true(fabs(p.cold.together_us - cold) < 1e-4 && p.cold.longest_us == cold);
   assert_true(fabs(p.warm.together_us - warm) < 1e-4 && p.warm.serial_us == warm);
   tear_down(&f);
