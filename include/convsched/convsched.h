@@ -163,7 +163,8 @@ typedef struct cs_session_options {
   size_t struct_size; /* set by init; the ABI's version of this struct */
   int64_t batch;      /* default 1 */
   cs_precision precision;
-  const char *policy;       /* "sequential" (default), "streams", "opara", "ios" */
+  const char *policy;       /* "sequential" (default), "streams", "opara", "ios",
+                               "coselect" */
   const char *weights_path; /* safetensors; NULL: the graph's own, else generated from seed */
   uint64_t seed;
   int64_t workspace_limit; /* bytes, default 256 MiB; holds while profiling too */

@@ -52,6 +52,11 @@ cs_status cs_plan_fill_waits(cs_plan *plan, const cs_program *program) CS_MUST_U
 /* position_of[n_tasks] from the launch order. */
 void cs_plan_positions(const cs_plan *plan, int *position_of);
 
+/* What is left once candidates, streams, order and waits are there: origin, workspaces held to the
+ * limit, memory, predicted timeline, and the check. */
+cs_status cs_plan_finish(cs_plan *plan, const char *policy,
+                         const cs_policy_input *input) CS_MUST_USE;
+
 /* Predicted start and end of every task and predicted_us: a stream runs its tasks one after the
  * other, a task starts when its stream and its waits are done, tasks of different streams do not
  * slow each other. `choices` as in cs_policy_input. INTERNAL: a candidate that is no choice. */

@@ -29,7 +29,11 @@ typedef struct cs_policy_input {
   cs_stage_cost stage_cost; /* of `ios`; NULL: estimated from times alone and demands */
   void *stage_user;
   int stage_group_tasks; /* `ios`: most tasks of a group (r of the paper); 0: 3 */
-  int stage_groups;      /* `ios`: most groups of a stage (s); 0: 8; never more than max_streams */
+  /* `coselect`: configurations of this program that were measured, as the profile has them under
+   * cs_program_signature; NULL: none. */
+  const cs_op_profile *schedules;
+  int search_steps; /* `coselect`: moves tried through the model; 0: by the program's size */
+  int stage_groups; /* `ios`: most groups of a stage (s); 0: 8; never more than max_streams */
 } cs_policy_input;
 
 typedef struct cs_policy {
@@ -42,8 +46,9 @@ typedef struct cs_policy {
 extern const cs_policy cs_policy_sequential; /* one stream, fastest alone */
 extern const cs_policy
     cs_policy_streams; /* Nimble (NeurIPS 2020): minimum equivalent graph + bipartite matching */
-extern const cs_policy cs_policy_opara; /* Opara (2023): least demand first, kinds in turn */
-extern const cs_policy cs_policy_ios;   /* IOS (MLSys 2021): dynamic programming over stages */
+extern const cs_policy cs_policy_opara;    /* Opara (2023): least demand first, kinds in turn */
+extern const cs_policy cs_policy_ios;      /* IOS (MLSys 2021): dynamic programming over stages */
+extern const cs_policy cs_policy_coselect; /* ours: candidates, streams and order together */
 const cs_policy *cs_policy_find(const char *name); /* NULL: unknown */
 const cs_policy *const *cs_policy_all(int *count);
 

@@ -40,7 +40,7 @@ class Run(CommandTest):
     def test_every_policy_runs_right(self):
         record = self.record("--policy", "all")
         policies = {p["name"]: p for p in record["policies"]}
-        self.assertEqual(set(policies), {"sequential", "streams", "opara", "ios"})
+        self.assertEqual(set(policies), {"sequential", "streams", "opara", "ios", "coselect"})
         for policy in policies.values():
             self.assertTrue(policy["verification"]["passed"])
             self.assertIn("speedup_vs_sequential", policy)
