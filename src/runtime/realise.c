@@ -144,12 +144,14 @@ cs_status cs_realised_reschedule(cs_realised *realised, int n_streams) {
   return count_kernels(realised);
 }
 
-static cs_status build_schedule(const cs_program *program, const cs_plan *plan, cs_realised *out) {
+static void *weights_of(const cs_realised *realised, int position) {
+  if (realised->weights_at) return realised->weights_at[position];
+  return realised->weights ? (char *)realised->weights + realised->weight_offset[position] : NULL;
+}
+
+cs_status cs_realise_launches(const cs_program *program, const cs_plan *plan, cs_realised *out) {
   const cs_backend_vtable *vtable = out->backend->vtable;
   out->arena_bytes = plan->arena_bytes;
-  CS_RETURN_IF_ERROR(
-      cs_annotate(vtable->allocate(out->backend, plan->arena_bytes, &out->arena), "arena: "));
-  CS_RETURN_IF_ERROR(vtable->fill(out->backend, out->arena, 0, plan->arena_bytes));
   out->launches = cs_calloc((size_t)plan->n_tasks, sizeof *out->launches);
   if (!out->launches) return cs_no_memory("launches", (size_t)plan->n_tasks);
   out->n_launches = plan->n_tasks;
@@ -161,7 +163,7 @@ static cs_status build_schedule(const cs_program *program, const cs_plan *plan, 
         .exec = out->execs[out->exec_of[p]],
         .name = task->name,
         .output = cs_realised_tensor(out, program, plan, task->output),
-        .weights = out->weights ? (char *)out->weights + out->weight_offset[p] : NULL,
+        .weights = weights_of(out, p),
         .workspace =
             planned->workspace_bytes ? (char *)out->arena + planned->workspace_offset : NULL,
         .stream = planned->stream,
@@ -178,6 +180,14 @@ static cs_status build_schedule(const cs_program *program, const cs_plan *plan, 
     }
   }
   return cs_realised_reschedule(out, plan->n_streams);
+}
+
+static cs_status build_schedule(const cs_program *program, const cs_plan *plan, cs_realised *out) {
+  const cs_backend_vtable *vtable = out->backend->vtable;
+  CS_RETURN_IF_ERROR(
+      cs_annotate(vtable->allocate(out->backend, plan->arena_bytes, &out->arena), "arena: "));
+  CS_RETURN_IF_ERROR(vtable->fill(out->backend, out->arena, 0, plan->arena_bytes));
+  return cs_realise_launches(program, plan, out);
 }
 
 cs_status cs_realise(cs_backend *backend, const cs_program *program, const cs_plan *plan,

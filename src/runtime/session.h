@@ -48,6 +48,7 @@ typedef struct cs_realised {
   void *weights; /* device */
   int64_t weights_bytes;
   int64_t *weight_offset; /* per plan task */
+  void **weights_at;      /* per plan task: where they are, instead of the two above; or NULL */
   void *arena;            /* device */
   int64_t arena_bytes;
   cs_launch *launches; /* per plan task; waits point into the plan */
@@ -82,6 +83,9 @@ cs_status cs_realise(cs_backend *backend, const cs_program *program, const cs_pl
 cs_status cs_realise_again(const cs_realised *from, const cs_program *program,
                            const cs_plan *from_plan, const cs_plan *plan,
                            cs_realised *out) CS_MUST_USE;
+/* Launches and schedule of a plan whose candidates (execs, exec_of), weights and arena are there. */
+cs_status cs_realise_launches(const cs_program *program, const cs_plan *plan,
+                              cs_realised *out) CS_MUST_USE;
 /* Builds the schedule anew from realised->launches (tests change them to plant faults). */
 cs_status cs_realised_reschedule(cs_realised *realised, int n_streams) CS_MUST_USE;
 void cs_realised_free(cs_realised *realised);
