@@ -186,6 +186,10 @@ typedef struct cs_session_options {
   /* Asked now and then while profiling; true stops with CANCELLED, keeping what was measured. */
   bool (*cancelled)(void *user);
   void *cancelled_user;
+  /* Policy "coselect": seconds for measuring whole schedules; below 0 (default): 20, unless the
+   * cache has a search of this network already; 0: none, by the model alone. */
+  double search_seconds;
+  int search_steps; /* schedules measured at most; 0: as many as there is time for */
 } cs_session_options;
 CS_API void cs_session_options_init(cs_session_options *options);
 

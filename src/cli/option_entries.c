@@ -6,11 +6,21 @@ const cli_option_entry cli_option_entries[CLI_MAX_ENTRIES] = {
     {{"dtype", KEY_DTYPE, "f32|tf32|f16|bf16[,…]", 0, "Precisions (default f32)", 1},
      CLI_PLANNING | CLI_REPORTING},
     {{"policy", KEY_POLICY, "NAME|all", 0,
-      "Scheduling policy: sequential, streams, opara or ios (default streams; of profile: all)", 1},
+      "Scheduling policy: sequential, streams, opara, ios or coselect (default streams; of "
+      "profile: all)",
+      1},
      CLI_PLANNING},
     {{"device", KEY_DEVICE, "auto|cpu|cuda:N", 0, "Device (default auto)", 1},
      CLI_PLANNING | CLI_DEVICE | CLI_REPORTING},
     {{"streams", KEY_STREAMS, "N", 0, "At most N streams (default: the device's)", 1},
+     CLI_PLANNING},
+    {{"search-seconds", KEY_SEARCH_SECONDS, "S", 0,
+      "coselect: measure whole schedules for so long (default 20, unless it was done before; 0: "
+      "choose by "
+      "the model alone)",
+      1},
+     CLI_PLANNING},
+    {{"search-steps", KEY_SEARCH_STEPS, "N", 0, "coselect: measure at most N schedules", 1},
      CLI_PLANNING},
     {{"workspace-limit", KEY_WORKSPACE, "BYTES", 0,
       "Most workspace in use at once, k/M/G allowed (default 256M); holds while profiling too", 1},

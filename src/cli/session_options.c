@@ -11,6 +11,8 @@ void cli_session_options(const cli_options *options, int64_t batch, cs_precision
   out->workspace_limit = options->workspace_limit;
   out->memory_limit = options->memory_limit;
   out->max_streams = options->streams;
+  out->search_seconds = options->search_seconds;
+  out->search_steps = options->search_steps;
   out->frozen = options->frozen;
   out->refresh = options->refresh;
   out->deterministic = options->deterministic;

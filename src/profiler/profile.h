@@ -88,7 +88,7 @@ typedef struct cs_profile cs_profile;
 cs_status cs_profile_open(const char *directory, const char *device_identity,
                           const cs_logger *logger, cs_profile **out) CS_MUST_USE;
 void cs_profile_close(cs_profile *profile);
-/* NULL if nothing is known. Valid until the next call that adds. */
+/* NULL if nothing is known. Valid until the next call that adds to this operation. */
 const cs_op_profile *cs_profile_find(const cs_profile *profile, const char *signature);
 /* The record of a candidate, by its id; NULL: none (or `operation` is NULL). */
 const cs_record *cs_op_profile_record(const cs_op_profile *operation, const char *candidate);

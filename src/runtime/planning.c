@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "runtime/search.h"
 
 #define MAX_PLAN_BYTES ((size_t)256 << 20)
 
@@ -53,6 +54,18 @@ static cs_status load_plan(cs_session *session, const cs_device_info *info) {
   return st;
 }
 
+/* What is measured of whole schedules counts for the policy as it is in the profile. */
+static cs_status search_and_plan(cs_session *session, cs_profile *profile, cs_policy_input *input) {
+  char *signature = NULL;
+  CS_RETURN_IF_ERROR(cs_program_signature(input->program, &signature));
+  cs_status st = CS_OK;
+  if (session->shared) st = cs_search_schedules(session, input, signature);
+  input->schedules = cs_profile_find(profile, signature);
+  free(signature);
+  if (st == CS_OK) st = cs_plan_make(&cs_policy_coselect, input, &session->planned.plan);
+  return st;
+}
+
 static cs_status make_plan(cs_session *session, const cs_policy *policy, const cs_device_info *info,
                            const cs_measure_options *measure) {
   cs_planned *planned = &session->planned;
@@ -71,8 +84,10 @@ static cs_status make_plan(cs_session *session, const cs_policy *policy, const c
                            .seed = options->seed,
                            .device_identity = info->identity,
                            .device = info,
-                           .graph_hash = planned->graph_hash};
-  return cs_plan_make(policy, &input, &planned->plan);
+                           .graph_hash = planned->graph_hash,
+                           .search_steps = options->search_steps};
+  if (policy != &cs_policy_coselect) return cs_plan_make(policy, &input, &planned->plan);
+  return search_and_plan(session, profile, &input);
 }
 
 /* Bounds are of the whole device, so the peaks are those of one stream that has all of it; and of

@@ -6,6 +6,8 @@
 #include "runtime/session.h"
 #include "scheduler/coselect.h"
 
+#define CS_SEARCH_SECONDS 20 /* unless an option says otherwise */
+
 /* Searches for as long as the session's options say, unless a search of this program is complete in
  * the profile. Every measurement goes to the profile, under `signature` (cs_program_signature). The
  * session has parameters, inputs, program and choices; `input` is what its policy will get. */

@@ -1,10 +1,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend/reference/reference.h"
 #include "runtime/search.h"
 
-/* A candidate of a task, prepared. Candidates of a task whose packed weights are the same bytes share
- * them on the device. */
+/* A candidate of a task, prepared. Candidates of a task whose packed weights are the same bytes
+ * share them on the device. */
 typedef struct prepared {
   cs_exec *exec; /* NULL: not yet */
   void *weights; /* of this or of `owner` */
@@ -20,6 +21,7 @@ struct cs_bench {
   cs_realised slots[CS_BENCH_SLOTS];
   int64_t arena_capacity[CS_BENCH_SLOTS];
   cs_plan *plans[CS_BENCH_SLOTS];
+  void **inputs; /* per graph input: as it lies in the tensor */
 };
 
 static cs_backend *backend_of(const cs_bench *bench) {
@@ -88,6 +90,34 @@ static cs_status prepare(const cs_bench *bench, int task, int choice) {
   return cs_annotate(st, "%s, candidate %s: ", t->name, candidate->id);
 }
 
+/* ---- Inputs: converted once ---- */
+
+static cs_status convert_inputs(cs_bench *bench) {
+  const cs_program *program = bench->input->program;
+  bench->inputs = cs_calloc((size_t)program->graph->n_inputs, sizeof *bench->inputs);
+  if (!bench->inputs) return cs_no_memory("inputs", (size_t)program->graph->n_inputs);
+  for (int i = 0; i < program->graph->n_inputs; i++) {
+    const cs_tensor_desc *desc = &program->tensors[program->input_tensors[i]].desc;
+    int64_t bytes = cs_tensor_span_bytes(desc);
+    bench->inputs[i] = cs_calloc(1, (size_t)bytes);
+    if (!bench->inputs[i]) return cs_no_memory("an input", (size_t)bytes);
+    cs_tensor_from_f32(desc, bench->session->inputs[i], bench->inputs[i]);
+  }
+  return CS_OK;
+}
+
+static cs_status upload_inputs(const cs_bench *bench, cs_bench_slot slot) {
+  const cs_program *program = bench->input->program;
+  for (int i = 0; i < program->graph->n_inputs; i++) {
+    int tensor = program->input_tensors[i];
+    CS_RETURN_IF_ERROR(backend_of(bench)->vtable->upload(
+        backend_of(bench),
+        cs_realised_tensor(&bench->slots[slot], program, bench->plans[slot], tensor),
+        bench->inputs[i], cs_tensor_span_bytes(&program->tensors[tensor].desc)));
+  }
+  return CS_OK;
+}
+
 /* ---- Create, destroy ---- */
 
 static void clear_slot(cs_bench *bench, cs_bench_slot slot) {
@@ -120,6 +150,10 @@ void cs_bench_destroy(cs_bench *bench) {
     }
     free(bench->prepared[t]);
   }
+  for (int i = 0; bench->inputs && i < bench->input->program->graph->n_inputs; i++) {
+    free(bench->inputs[i]);
+  }
+  free(bench->inputs);
   free(bench->prepared);
   free(bench);
 }
@@ -141,6 +175,11 @@ cs_status cs_bench_create(cs_session *session, const cs_policy_input *input, cs_
     cs_bench_destroy(bench);
     return cs_no_memory("a bench", n * sizeof(prepared *));
   }
+  cs_status st = convert_inputs(bench);
+  if (st != CS_OK) {
+    cs_bench_destroy(bench);
+    return st;
+  }
   *out = bench;
   return CS_OK;
 }
@@ -153,15 +192,13 @@ static cs_status make_arena(cs_bench *bench, cs_bench_slot slot, int64_t bytes) 
   if (r->arena && bench->arena_capacity[slot] >= bytes) return CS_OK;
   if (r->arena) vtable->release(backend_of(bench), r->arena);
   r->arena = NULL;
-  CS_RETURN_IF_ERROR(
-      cs_annotate(vtable->allocate(backend_of(bench), bytes, &r->arena), "arena: "));
+  CS_RETURN_IF_ERROR(cs_annotate(vtable->allocate(backend_of(bench), bytes, &r->arena), "arena: "));
   bench->arena_capacity[slot] = bytes;
   return vtable->fill(backend_of(bench), r->arena, 0, bytes);
 }
 
 /* The prepared candidates of a plan, as cs_realise_launches wants them. */
-static cs_status bind(cs_bench *bench, cs_bench_slot slot,
-                      const cs_configuration *configuration) {
+static cs_status bind(cs_bench *bench, cs_bench_slot slot, const cs_configuration *configuration) {
   cs_realised *r = &bench->slots[slot];
   cs_plan *plan = bench->plans[slot];
   size_t n = (size_t)plan->n_tasks;
@@ -187,9 +224,7 @@ static cs_status bind(cs_bench *bench, cs_bench_slot slot,
   return CS_OK;
 }
 
-cs_status cs_bench_set(cs_bench *bench, cs_bench_slot slot,
-                       const cs_configuration *configuration) {
-  cs_session *session = bench->session;
+cs_status cs_bench_set(cs_bench *bench, cs_bench_slot slot, const cs_configuration *configuration) {
   clear_slot(bench, slot);
   CS_RETURN_IF_ERROR(
       cs_configuration_plan(configuration, "coselect", bench->input, &bench->plans[slot]));
@@ -197,7 +232,7 @@ cs_status cs_bench_set(cs_bench *bench, cs_bench_slot slot,
   CS_RETURN_IF_ERROR(bind(bench, slot, configuration));
   CS_RETURN_IF_ERROR(make_arena(bench, slot, plan->arena_bytes));
   CS_RETURN_IF_ERROR(cs_realise_launches(bench->input->program, plan, &bench->slots[slot]));
-  return cs_session_upload_inputs(session, &bench->slots[slot], plan);
+  return upload_inputs(bench, slot);
 }
 
 void cs_bench_swap(cs_bench *bench) {

@@ -41,8 +41,9 @@ static void free_inputs(cs_session *session) {
 }
 
 /* Standard normal, from the seed and the input's name. */
-static cs_status generate_inputs(cs_session *session) {
+cs_status cs_session_generate_inputs(cs_session *session) {
   const cs_graph *graph = session->planned.bound;
+  if (session->inputs) return CS_OK;
   session->inputs = cs_calloc((size_t)graph->n_inputs, sizeof *session->inputs);
   if (!session->inputs) return cs_no_memory("inputs", (size_t)graph->n_inputs);
   for (int i = 0; i < graph->n_inputs; i++) {
@@ -68,7 +69,7 @@ static cs_status plan_and_realise(cs_session *session) {
                                 session->planned.plan, session->shared->params,
                                 &session->realised));
   session->timings.prepare = cs_now_seconds() - started;
-  if (!session->inputs) CS_RETURN_IF_ERROR(generate_inputs(session));
+  CS_RETURN_IF_ERROR(cs_session_generate_inputs(session));
   return cs_session_upload_inputs(session, &session->realised, session->planned.plan);
 }
 

@@ -70,6 +70,10 @@ struct cs_session {
   cs_timings timings;
 };
 
+/* ---- session.c ---- */
+/* Standard normal inputs from the seed, unless the session has some. */
+cs_status cs_session_generate_inputs(cs_session *session) CS_MUST_USE;
+
 /* ---- planning.c ---- */
 cs_status cs_planning_run(cs_session *session) CS_MUST_USE;
 void cs_planned_free(cs_planned *planned);
@@ -83,7 +87,8 @@ cs_status cs_realise(cs_backend *backend, const cs_program *program, const cs_pl
 cs_status cs_realise_again(const cs_realised *from, const cs_program *program,
                            const cs_plan *from_plan, const cs_plan *plan,
                            cs_realised *out) CS_MUST_USE;
-/* Launches and schedule of a plan whose candidates (execs, exec_of), weights and arena are there. */
+/* Launches and schedule of a plan whose candidates (execs, exec_of), weights and arena are there.
+ */
 cs_status cs_realise_launches(const cs_program *program, const cs_plan *plan,
                               cs_realised *out) CS_MUST_USE;
 /* Builds the schedule anew from realised->launches (tests change them to plant faults). */

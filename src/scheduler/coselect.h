@@ -11,11 +11,14 @@
 
 #define CS_COSELECT_VARIANTS 8 /* of a block, that a search keeps */
 
-/* The candidates of a task that are worth trying: its Pareto set, the fastest first. */
+#define CS_COSELECT_CHOICES 12 /* of a task */
+#define CS_COSELECT_WITHIN 1.6 /* times the fastest: of those beyond the Pareto set */
+
+/* The candidates of a task that are worth trying: its Pareto set, then the fastest others. */
 typedef struct cs_coselect_task {
-  int choices[CS_PARETO_MOST], n; /* indices into the task's choices */
-  cs_sm_kernel *kernels[CS_PARETO_MOST];
-  int n_kernels[CS_PARETO_MOST];
+  int choices[CS_COSELECT_CHOICES], n; /* indices into the task's choices */
+  cs_sm_kernel *kernels[CS_COSELECT_CHOICES];
+  int n_kernels[CS_COSELECT_CHOICES];
 } cs_coselect_task;
 
 typedef struct cs_coselect {
@@ -25,6 +28,7 @@ typedef struct cs_coselect {
   cs_coselect_task *tasks;
   cs_ios_windows windows; /* the program's blocks, and windows of those that are too large */
   int *window_of;         /* per task */
+  uint64_t *ancestors;    /* per task: bit sets of tasks */
   /* Room for a simulation. */
   cs_sm_launch *launches;
   int *waits, *last_launch, *stream_names;
@@ -35,6 +39,8 @@ cs_status cs_coselect_create(const cs_policy_input *input, cs_coselect **out) CS
 void cs_coselect_destroy(cs_coselect *c);
 /* The choice's place in the task's set; -1: it is not there. */
 int cs_coselect_member(const cs_coselect *c, int task, int choice);
+/* Whether neither depends on the other. */
+bool cs_coselect_independent(const cs_coselect *c, int a, int b);
 
 /* Microseconds that n placements take by themselves (in launch order; what they depend on outside
  * has ended). */
@@ -67,9 +73,8 @@ cs_status cs_coselect_search(cs_coselect *c, int window, const cs_configuration 
 /* A whole configuration by the model alone: of each window the best variant, from the plans of the
  * other policies. */
 cs_status cs_coselect_by_model(cs_coselect *c, cs_configuration *out) CS_MUST_USE;
-/* The plans of every other policy as configurations; out[*n], most CS_COSELECT_STARTS. Policies
- * that cannot plan within the limits are left out. */
-#define CS_COSELECT_STARTS 8
+/* The plans of every other policy, made without limits, as configurations; out[*n]. */
+#define CS_COSELECT_STARTS 8 /* more than there are policies */
 cs_status cs_coselect_starts(const cs_policy_input *input, cs_configuration *out,
                              int *n) CS_MUST_USE;
 

@@ -31,7 +31,17 @@ static cs_status choose_set(const cs_policy_input *input, int task, cs_coselect_
   for (int i = 0; i < choices->n; i++) {
     points[i] = point_of(input, choices, i, some_known && input->device);
   }
-  out->n = cs_pareto_select(points, choices->n, CS_PARETO_WITHIN, CS_PARETO_MOST, out->choices);
+  int pareto[CS_PARETO_MOST];
+  int n = cs_pareto_select(points, choices->n, CS_PARETO_WITHIN, CS_PARETO_MOST, pareto);
+  for (int i = 0; i < n; i++) out->choices[out->n++] = pareto[i];
+  for (int i = 0; i < choices->n && out->n < CS_COSELECT_CHOICES; i++) {
+    bool there = false;
+    for (int k = 0; k < n; k++) there = there || pareto[k] == i;
+    if (!there &&
+        points[i].cost[CS_COST_TIME] <= CS_COSELECT_WITHIN * choices->choices[0].cold_us) {
+      out->choices[out->n++] = i;
+    }
+  }
   free(points);
   return CS_OK;
 }
@@ -42,6 +52,12 @@ int cs_coselect_member(const cs_coselect *c, int task, int choice) {
     if (t->choices[i] == choice) return i;
   }
   return -1;
+}
+
+bool cs_coselect_independent(const cs_coselect *c, int a, int b) {
+  size_t words = cs_bit_words(c->input->program->n_tasks);
+  return !cs_bit_get(c->ancestors + (size_t)a * words, b) &&
+         !cs_bit_get(c->ancestors + (size_t)b * words, a);
 }
 
 /* ---- Kernels ---- */
@@ -142,6 +158,14 @@ static cs_status make_room(cs_coselect *c) {
   return CS_OK;
 }
 
+static cs_status find_ancestors(cs_coselect *c) {
+  cs_dag dag;
+  CS_RETURN_IF_ERROR(cs_dag_of_program(c->input->program, &dag));
+  c->ancestors = cs_dag_ancestors(&dag);
+  cs_dag_free(&dag);
+  return c->ancestors ? CS_OK : cs_no_memory("ancestors", (size_t)c->input->program->n_tasks);
+}
+
 cs_status cs_coselect_create(const cs_policy_input *input, cs_coselect **out) {
   cs_status st = CS_OK;
   size_t n = (size_t)input->program->n_tasks;
@@ -158,6 +182,7 @@ cs_status cs_coselect_create(const cs_policy_input *input, cs_coselect **out) {
   CS_TRY(st, open_model(c), done);
   for (size_t t = 0; t < n; t++) CS_TRY(st, prepare_task(c, (int)t), done);
   CS_TRY(st, cs_ios_windows_of(input, &c->windows), done);
+  CS_TRY(st, find_ancestors(c), done);
   CS_TRY(st, make_room(c), done);
   *out = c;
   c = NULL;
@@ -169,12 +194,13 @@ done:
 void cs_coselect_destroy(cs_coselect *c) {
   if (!c) return;
   for (int t = 0; c->tasks && t < c->input->program->n_tasks; t++) {
-    for (int i = 0; i < CS_PARETO_MOST; i++) free(c->tasks[t].kernels[i]);
+    for (int i = 0; i < CS_COSELECT_CHOICES; i++) free(c->tasks[t].kernels[i]);
   }
   cs_ios_windows_free(&c->windows);
   cs_sm_model_destroy(c->model);
   free(c->tasks);
   free(c->window_of);
+  free(c->ancestors);
   free(c->launches);
   free(c->waits);
   free(c->last_launch);

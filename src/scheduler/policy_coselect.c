@@ -19,27 +19,19 @@
 cs_status cs_coselect_starts(const cs_policy_input *input, cs_configuration *out, int *n) {
   int count;
   const cs_policy *const *policies = cs_policy_all(&count);
+  cs_policy_input free_input = *input;
+  free_input.workspace_limit = free_input.memory_limit = 0;
   *n = 0;
   for (int i = 0; i < count && *n < CS_COSELECT_STARTS; i++) {
     if (policies[i] == &cs_policy_coselect) continue;
     cs_plan *plan = NULL;
-    cs_status st = cs_plan_make(policies[i], input, &plan);
-    cs_code code = cs_status_code(st);
-    if (code == CS_CODE_NOT_FOUND || code == CS_CODE_NO_MEMORY) { /* not within the limits */
-      cs_status_free(st);
-      continue;
-    }
-    CS_RETURN_IF_ERROR(st);
-    st = cs_configuration_of_plan(plan, input->choices, &out[*n]);
+    CS_RETURN_IF_ERROR(cs_plan_make(policies[i], &free_input, &plan));
+    cs_status st = cs_configuration_of_plan(plan, input->choices, &out[*n]);
     cs_plan_destroy(plan);
     CS_RETURN_IF_ERROR(st);
     (*n)++;
   }
-  if (*n > 0) return CS_OK;
-  cs_plan *plan = NULL; /* no policy plans: what the simplest one says is the reason */
-  cs_status st = cs_plan_make(&cs_policy_sequential, input, &plan);
-  cs_plan_destroy(plan);
-  return st != CS_OK ? st : cs_error(CS_CODE_INTERNAL, "no policy to start from");
+  return CS_OK;
 }
 
 /* ---- By the model ---- */
@@ -119,22 +111,35 @@ static cs_status measured_best(const cs_policy_input *input, cs_configuration *o
   return CS_OK;
 }
 
-/* The model's, or the first policy's that holds the limits where that does not. */
+/* The first of the other policies' that holds the limits; that none does is what the first one,
+ * `sequential`, says. */
+static cs_status first_that_fits(const cs_policy_input *input, cs_configuration *out) {
+  cs_configuration starts[CS_COSELECT_STARTS] = {{0}};
+  cs_plan *plan = NULL;
+  bool found = false;
+  int n = 0, first = 0;
+  cs_status st = cs_coselect_starts(input, starts, &n);
+  for (int i = 0; st == CS_OK && i < n && !found; i++) {
+    st = fits(input, &starts[i], &found);
+    if (found) first = i;
+  }
+  if (st == CS_OK && !found) st = cs_plan_make(&cs_policy_sequential, input, &plan);
+  if (st == CS_OK) st = cs_configuration_copy(&starts[first], out);
+  cs_plan_destroy(plan);
+  for (int i = 0; i < CS_COSELECT_STARTS; i++) cs_configuration_free(&starts[i]);
+  return st;
+}
+
 static cs_status expected_best(const cs_policy_input *input, cs_configuration *out) {
   cs_coselect *c = NULL;
-  cs_configuration starts[CS_COSELECT_STARTS] = {{0}};
   bool found = false;
-  int n = 0;
   CS_RETURN_IF_ERROR(cs_coselect_create(input, &c));
   cs_status st = cs_coselect_by_model(c, out);
   cs_coselect_destroy(c);
   if (st == CS_OK) st = fits(input, out, &found);
   if (st != CS_OK || found) return st;
   cs_configuration_free(out);
-  st = cs_coselect_starts(input, starts, &n);
-  if (st == CS_OK) st = cs_configuration_copy(&starts[0], out);
-  for (int i = 0; i < CS_COSELECT_STARTS; i++) cs_configuration_free(&starts[i]);
-  return st;
+  return first_that_fits(input, out);
 }
 
 static cs_status plan_coselect(const cs_policy_input *input, cs_plan *out) {
