@@ -74,6 +74,7 @@ static cs_session_options default_options(const char *policy) {
   cs_session_options_init(&options);
   options.batch = 2;
   options.policy = policy;
+  options.search_seconds = 0.2;
   options.cache_dir = cache_folder;
   options.deterministic = true;
   options.seed = 3;

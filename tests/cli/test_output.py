@@ -38,7 +38,7 @@ class Run(CommandTest):
         self.assertAlmostEqual(policies["streams"]["speedup_vs_sequential"], ratio, delta=0.02 * ratio)
 
     def test_every_policy_runs_right(self):
-        record = self.record("--policy", "all")
+        record = self.record("--policy", "all", "--search-seconds", "0.5")
         policies = {p["name"]: p for p in record["policies"]}
         self.assertEqual(set(policies), {"sequential", "streams", "opara", "ios", "coselect"})
         for policy in policies.values():
