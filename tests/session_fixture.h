@@ -81,7 +81,7 @@ static cs_session_options default_options(const char *policy) {
   return options;
 }
 
-static cs_session *new_session(const char *policy) {
+static __attribute__((unused)) cs_session *new_session(const char *policy) {
   cs_session *session = NULL;
   cs_session_options options = default_options(policy);
   assert_ok(cs_session_create(test_device, test_graph, &options, &session));

@@ -237,6 +237,13 @@ CS_API cs_status cs_session_latency(cs_session *session, double *us) CS_MUST_USE
 /* Microseconds per launch over n launches back to back. */
 CS_API cs_status cs_session_latency_b2b(cs_session *session, int n, double *us) CS_MUST_USE;
 
+/* What candidates, and what streams and order, bring: the session's plan against that of `policy`,
+ * and the two mixed (its schedule with the other's candidates and the other way round), timed in
+ * turn. JSON: {base, samples, variants: [{name, latency_us, speedup_vs_base}]}; cs_string_free
+ * releases. Errors: USAGE for an unknown policy and for a session of a plan file. */
+CS_API cs_status cs_session_ablate(cs_session *session, const char *policy,
+                                   char **json) CS_MUST_USE;
+
 typedef enum cs_verify_level { CS_VERIFY_SAMPLE, CS_VERIFY_FULL } cs_verify_level;
 typedef struct cs_verification {
   bool passed;

@@ -96,6 +96,7 @@ cs_status run_record(const run_case *run, json_t **out) {
       json_object_get(chosen->info, "passes"), "measured",
       json_object_get(chosen->info, "measured"));
   if (!record) return cs_no_memory("a record", 0);
+  if (run->ablation) json_object_set(record, "ablation", run->ablation);
   if (run->options->verify < 0) json_object_set_new(record, "verification", json_null());
   *out = record;
   return CS_OK;

@@ -89,6 +89,14 @@ static cs_status verify_all(run_case *run) {
   return CS_OK;
 }
 
+static cs_status ablate(run_case *run) {
+  char *text = NULL;
+  CS_RETURN_IF_ERROR(cs_session_ablate(run->contenders[run->n - 1].session, "streams", &text));
+  run->ablation = json_loads(text, 0, NULL);
+  cs_string_free(text);
+  return run->ablation ? CS_OK : cli_error(CS_CODE_INTERNAL, "an ablation is not JSON");
+}
+
 static cs_status read_info(run_contender *contender) {
   char *text = NULL;
   CS_RETURN_IF_ERROR(cs_session_info_json(contender->session, &text));
@@ -137,6 +145,7 @@ static cs_status do_case(run_case *run) {
   choose_policies(run);
   CS_RETURN_IF_ERROR(create_sessions(run));
   CS_RETURN_IF_ERROR(sample_all(run));
+  if (run->options->ablate) CS_RETURN_IF_ERROR(ablate(run));
   CS_RETURN_IF_ERROR(verify_all(run));
   for (int i = 0; i < run->n; i++) CS_RETURN_IF_ERROR(read_info(&run->contenders[i]));
   return CS_OK;
@@ -148,6 +157,7 @@ static void free_case(run_case *run) {
     free(run->contenders[i].samples);
     json_decref(run->contenders[i].info);
   }
+  json_decref(run->ablation);
 }
 
 /* ---- All cases ---- */

@@ -32,6 +32,7 @@ typedef struct run_case {
   double
       first_result_s; /* from the start of the process to the first output; 0: not the first case */
   bool passed;
+  json_t *ablation; /* NULL: not asked for */
 } run_case;
 
 /* ---- run_arrays.c ---- */

@@ -61,6 +61,24 @@ static void print_row(const run_case *run, const run_contender *contender, cs_st
   print_verdict(contender, text);
 }
 
+static double gain_of(const json_t *ablation, size_t variant) {
+  const json_t *row = json_array_get(json_object_get(ablation, "variants"), variant);
+  return json_number_value(json_object_get(row, "speedup_vs_base"));
+}
+
+/* The variants are: the base, its schedule with the policy's candidates, the other way round, both.
+ */
+static void print_ablation(const run_case *run, cs_strbuf *text) {
+  if (!run->ablation) return;
+  const char *base = json_string_value(json_object_get(run->ablation, "base"));
+  cs_strbuf_printf(
+      text,
+      "%s against %s: candidates alone %.3fx, streams and order alone %.3fx, both %.3fx "
+      "(a second copy of %s: %.3fx).\n",
+      run->contenders[run->n - 1].policy, base, gain_of(run->ablation, 1),
+      gain_of(run->ablation, 2), gain_of(run->ablation, 3), base, gain_of(run->ablation, 0));
+}
+
 static void print_details(const run_case *run, cs_strbuf *text) {
   const run_contender *chosen = &run->contenders[run->n - 1];
   double roofline = run_bound(chosen, "roofline_us"),
@@ -108,5 +126,6 @@ cs_status run_table(const run_case *run, char **out) {
                    "vs roof", "vs path", "error, verdict");
   for (int i = 0; i < run->n; i++) print_row(run, &run->contenders[i], &text);
   print_details(run, &text);
+  print_ablation(run, &text);
   return cs_strbuf_take(&text, out);
 }

@@ -54,6 +54,21 @@ static cs_status load_plan(cs_session *session, const cs_device_info *info) {
   return st;
 }
 
+cs_policy_input cs_planning_input(const cs_session *session) {
+  const cs_session_options *options = &session->settings.options;
+  const cs_device_info *info = session->device->backend->vtable->info(session->device->backend);
+  return (cs_policy_input){.program = session->planned.program,
+                           .choices = session->planned.choices,
+                           .max_streams = streams_of(session, info),
+                           .workspace_limit = options->workspace_limit,
+                           .memory_limit = options->memory_limit,
+                           .seed = options->seed,
+                           .device_identity = info->identity,
+                           .device = info,
+                           .graph_hash = session->planned.graph_hash,
+                           .search_steps = options->search_steps};
+}
+
 /* What is measured of whole schedules counts for the policy as it is in the profile. */
 static cs_status search_and_plan(cs_session *session, cs_profile *profile, cs_policy_input *input) {
   char *signature = NULL;
@@ -66,26 +81,16 @@ static cs_status search_and_plan(cs_session *session, cs_profile *profile, cs_po
   return st;
 }
 
-static cs_status make_plan(cs_session *session, const cs_policy *policy, const cs_device_info *info,
+static cs_status make_plan(cs_session *session, const cs_policy *policy,
                            const cs_measure_options *measure) {
   cs_planned *planned = &session->planned;
-  const cs_session_options *options = &session->settings.options;
   cs_profile *profile;
   cs_near near = {0};
   CS_RETURN_IF_ERROR(cs_device_profile(session->device, session->settings.cache_dir, &profile));
   CS_RETURN_IF_ERROR(cs_choose_program(session, measure, &planned->program));
   CS_RETURN_IF_ERROR(cs_choices_of_program(profile, planned->program, &session->settings,
                                            measure->threads, &near, &planned->choices));
-  cs_policy_input input = {.program = planned->program,
-                           .choices = planned->choices,
-                           .max_streams = streams_of(session, info),
-                           .workspace_limit = options->workspace_limit,
-                           .memory_limit = options->memory_limit,
-                           .seed = options->seed,
-                           .device_identity = info->identity,
-                           .device = info,
-                           .graph_hash = planned->graph_hash,
-                           .search_steps = options->search_steps};
+  cs_policy_input input = cs_planning_input(session);
   if (policy != &cs_policy_coselect) return cs_plan_make(policy, &input, &planned->plan);
   return search_and_plan(session, profile, &input);
 }
@@ -166,7 +171,7 @@ cs_status cs_planning_run(cs_session *session) {
   double started = cs_now_seconds();
   CS_RETURN_IF_ERROR(cs_planning_begin(session, &measure));
   CS_RETURN_IF_ERROR(session->settings.plan_path ? load_plan(session, info)
-                                                 : make_plan(session, policy, info, &measure));
+                                                 : make_plan(session, policy, &measure));
   if (planned->choices) CS_RETURN_IF_ERROR(compute_bounds(session, info, &measure));
   session->timings.plan = cs_now_seconds() - started - session->timings.profile;
   return CS_OK;

@@ -21,6 +21,9 @@ cs_status cs_bans_check(const cs_profile *profile, const cs_program *program,
                         const cs_settings *settings, const bool *seen) CS_MUST_USE;
 void cs_choices_free(cs_task_choices *choices, int n_tasks);
 
+/* What the session's policy gets; program and choices are there. */
+cs_policy_input cs_planning_input(const cs_session *session);
+
 /* Binds the batch, applies passes, opens the profile; what to measure for the session's policy. */
 cs_status cs_planning_begin(cs_session *session, cs_measure_options *measure) CS_MUST_USE;
 
