@@ -46,6 +46,7 @@ class Options(ctypes.Structure):
         ("cancelled_user", ctypes.c_void_p),
         ("search_seconds", ctypes.c_double),
         ("search_steps", ctypes.c_int),
+        ("no_graph", ctypes.c_bool),
     ]
 
 

@@ -190,6 +190,7 @@ typedef struct cs_session_options {
    * cache has a search of this network already; 0: none, by the model alone. */
   double search_seconds;
   int search_steps; /* schedules measured at most; 0: as many as there is time for */
+  bool no_graph; /* stream calls for every run instead of one CUDA graph; a CPU has none anyway */
 } cs_session_options;
 CS_API void cs_session_options_init(cs_session_options *options);
 

@@ -216,6 +216,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state) {
     case KEY_ABLATE:
       out->ablate = true;
       return 0;
+    case KEY_NO_GRAPH:
+      out->no_graph = true;
+      return 0;
     case KEY_SAMPLES:
       out->samples = (int)parse_integer(state, "samples", text, 1, 1000000);
       return 0;

@@ -13,6 +13,7 @@ void cli_session_options(const cli_options *options, int64_t batch, cs_precision
   out->max_streams = options->streams;
   out->search_seconds = options->search_seconds;
   out->search_steps = options->search_steps;
+  out->no_graph = options->no_graph;
   out->frozen = options->frozen;
   out->refresh = options->refresh;
   out->deterministic = options->deterministic;

@@ -72,7 +72,8 @@ cs_policy_input cs_planning_input(const cs_session *session) {
 /* What is measured of whole schedules counts for the policy as it is in the profile. */
 static cs_status search_and_plan(cs_session *session, cs_profile *profile, cs_policy_input *input) {
   char *signature = NULL;
-  CS_RETURN_IF_ERROR(cs_program_signature(input->program, &signature));
+  CS_RETURN_IF_ERROR(
+      cs_program_signature(input->program, !session->settings.options.no_graph, &signature));
   cs_status st = CS_OK;
   if (session->shared) st = cs_search_schedules(session, input, signature);
   input->schedules = cs_profile_find(profile, signature);

@@ -139,7 +139,7 @@ cs_status cs_realised_reschedule(cs_realised *realised, int n_streams) {
   if (realised->schedule) vtable->schedule_destroy(realised->schedule);
   realised->schedule = NULL;
   CS_RETURN_IF_ERROR(vtable->schedule_create(realised->backend, realised->launches,
-                                             realised->n_launches, n_streams, true,
+                                             realised->n_launches, n_streams, !realised->no_graph,
                                              &realised->schedule));
   return count_kernels(realised);
 }
@@ -159,16 +159,16 @@ cs_status cs_realise_launches(const cs_program *program, const cs_plan *plan, cs
     const cs_plan_task *planned = &plan->tasks[p];
     const cs_task *task = &program->tasks[planned->task];
     cs_launch *launch = &out->launches[p];
-    *launch = (cs_launch){
-        .exec = out->execs[out->exec_of[p]],
-        .name = task->name,
-        .output = cs_realised_tensor(out, program, plan, task->output),
-        .weights = weights_of(out, p),
-        .workspace =
-            planned->workspace_bytes ? (char *)out->arena + planned->workspace_offset : NULL,
-        .stream = planned->stream,
-        .n_waits = planned->n_waits,
-        .waits = planned->waits};
+    *launch = (cs_launch){.exec = out->execs[out->exec_of[p]],
+                          .name = task->name,
+                          .output = cs_realised_tensor(out, program, plan, task->output),
+                          .weights = weights_of(out, p),
+                          .workspace = planned->workspace_bytes
+                                           ? (char *)out->arena + planned->workspace_offset
+                                           : NULL,
+                          .stream = planned->stream,
+                          .n_waits = planned->n_waits,
+                          .waits = planned->waits};
     for (int i = 0; i < task->desc.n_inputs; i++) {
       launch->inputs[i] = cs_realised_tensor(out, program, plan, task->inputs[i]);
     }
@@ -191,9 +191,10 @@ static cs_status build_schedule(const cs_program *program, const cs_plan *plan, 
 }
 
 cs_status cs_realise(cs_backend *backend, const cs_program *program, const cs_plan *plan,
-                     const cs_params *params, cs_realised *out) {
+                     const cs_params *params, bool no_graph, cs_realised *out) {
   memset(out, 0, sizeof *out);
   out->backend = backend;
+  out->no_graph = no_graph;
   cs_status st = prepare_all(program, plan, out);
   cs_log(&backend->logger, CS_LOG_DEBUG, "%d candidates prepared", out->n_execs);
   if (st == CS_OK) st = upload_weights(program, plan, params, out);
@@ -210,6 +211,7 @@ cs_status cs_realise_again(const cs_realised *from, const cs_program *program,
   memset(out, 0, sizeof *out);
   out->backend = from->backend;
   out->borrowed = true;
+  out->no_graph = from->no_graph;
   out->execs = from->execs;
   out->n_execs = from->n_execs;
   out->weights = from->weights;

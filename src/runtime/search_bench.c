@@ -204,6 +204,7 @@ static cs_status bind(cs_bench *bench, cs_bench_slot slot, const cs_configuratio
   size_t n = (size_t)plan->n_tasks;
   r->backend = backend_of(bench);
   r->borrowed = true;
+  r->no_graph = bench->session->settings.options.no_graph;
   r->execs = cs_calloc(n, sizeof(cs_exec *));
   r->exec_of = cs_calloc(n, sizeof *r->exec_of);
   r->weights_at = cs_calloc(n, sizeof *r->weights_at);

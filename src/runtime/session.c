@@ -67,7 +67,7 @@ static cs_status plan_and_realise(cs_session *session) {
   double started = cs_now_seconds();
   CS_RETURN_IF_ERROR(cs_realise(session->device->backend, session->planned.program,
                                 session->planned.plan, session->shared->params,
-                                &session->realised));
+                                session->settings.options.no_graph, &session->realised));
   session->timings.prepare = cs_now_seconds() - started;
   CS_RETURN_IF_ERROR(cs_session_generate_inputs(session));
   return cs_session_upload_inputs(session, &session->realised, session->planned.plan);

@@ -55,6 +55,7 @@ typedef struct cs_realised {
   int n_launches;
   cs_schedule *schedule;
   int kernels;   /* of one run */
+  bool no_graph; /* stream calls for every run; set before realising */
   bool borrowed; /* execs and weights belong to another one */
 } cs_realised;
 
@@ -81,7 +82,7 @@ void cs_planned_free(cs_planned *planned);
 /* ---- realise.c ---- */
 /* Prepares candidates, packs and uploads weights, allocates the arena, realises the schedule. */
 cs_status cs_realise(cs_backend *backend, const cs_program *program, const cs_plan *plan,
-                     const cs_params *params, cs_realised *out) CS_MUST_USE;
+                     const cs_params *params, bool no_graph, cs_realised *out) CS_MUST_USE;
 /* The same candidates and weights as `from` under another plan (same program) with its own arena;
  * `from` must outlive it. */
 cs_status cs_realise_again(const cs_realised *from, const cs_program *program,

@@ -170,7 +170,7 @@ static uint64_t hash_ints(uint64_t hash, const int *values, int n) {
   return n > 0 ? cs_hash_bytes(hash, values, (size_t)n * sizeof *values) : hash;
 }
 
-cs_status cs_program_signature(const cs_program *program, char **out) {
+cs_status cs_program_signature(const cs_program *program, bool graph, char **out) {
   uint64_t hash = CS_HASH_SEED;
   *out = NULL;
   for (int t = 0; t < program->n_tasks; t++) {
@@ -184,7 +184,8 @@ cs_status cs_program_signature(const cs_program *program, char **out) {
     hash = hash_ints(hash, &task->output, 1);
   }
   cs_strbuf text = {0};
-  cs_strbuf_printf(&text, "Schedule %s n=%d %016" PRIx64, cs_precision_name(program->precision),
-                   program->n_tasks, hash);
+  cs_strbuf_printf(&text, "Schedule %s n=%d %016" PRIx64 "%s",
+                   cs_precision_name(program->precision), program->n_tasks, hash,
+                   graph ? "" : " calls");
   return cs_strbuf_take(&text, out);
 }

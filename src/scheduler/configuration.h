@@ -45,7 +45,8 @@ cs_status cs_configuration_text(const cs_configuration *configuration,
 /* False: not of this program, or of a candidate that is no choice (any more). */
 cs_status cs_configuration_parse(const char *text, const cs_policy_input *input,
                                  cs_configuration *out, bool *valid) CS_MUST_USE;
-/* The signature under which a program's configurations are kept: tasks, dependencies, buffers. */
-cs_status cs_program_signature(const cs_program *program, char **out) CS_MUST_USE;
+/* The signature under which a program's configurations are kept: tasks, dependencies, buffers, and
+ * whether they run as one graph or by stream calls. */
+cs_status cs_program_signature(const cs_program *program, bool graph, char **out) CS_MUST_USE;
 
 #endif

@@ -18,7 +18,7 @@ static cs_session_options coselect_options(void) {
 static const cs_op_profile *schedules_of(const cs_session *session) {
   char *signature = NULL;
   cs_profile *profile = NULL;
-  assert_ok(cs_program_signature(session->planned.program, &signature));
+  assert_ok(cs_program_signature(session->planned.program, true, &signature));
   assert_ok(cs_device_profile(session->device, cache_folder, &profile));
   const cs_op_profile *known = cs_profile_find(profile, signature);
   free(signature);
