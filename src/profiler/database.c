@@ -183,6 +183,16 @@ const cs_op_profile *cs_profile_find(const cs_profile *profile, const char *sign
   return &entry->op;
 }
 
+void cs_profile_signatures(const cs_profile *profile,
+                           void (*use)(void *user, const char *signature), void *user) {
+  for (size_t e = 0; e < profile->n_entries; e++) {
+    const char *signature = profile->entries[e]->op.signature;
+    bool single = strncmp(signature, CS_CORUN_PREFIX, strlen(CS_CORUN_PREFIX)) != 0 &&
+                  strcmp(signature, CS_DEVICE_OP) != 0;
+    if (single) use(user, signature);
+  }
+}
+
 /* Appends an entry's co-runs to a growing array. */
 static cs_status collect_coruns(cs_profile *profile, cs_profile_entry *entry, const cs_corun ***out,
                                 size_t *capacity, int *count) {

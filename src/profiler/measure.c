@@ -176,6 +176,28 @@ cs_status cs_measure_operations(cs_measuring *m, cs_operation *operations, int n
   return CS_OK;
 }
 
+/* Why nothing is measured where the profile does not cover an operation. */
+static cs_status refuse_miss(const cs_wanted *wanted, const char *name, const char *signature) {
+  long long limit = (long long)wanted->options->workspace_limit;
+  const cs_op_profile *known = cs_profile_find(wanted->profile, signature);
+  if (!wanted->backend->vtable->recorded) {
+    return cs_error(CS_CODE_NOT_FOUND,
+                    "%s: not measured under a workspace limit of %lld bytes, and measuring is "
+                    "forbidden (frozen); operation %s",
+                    name, limit, signature);
+  }
+  const char *device = wanted->backend->vtable->info(wanted->backend)->name;
+  if (known && known->complete) {
+    return cs_error(CS_CODE_NOT_FOUND,
+                    "%s: recorded of %s under a workspace limit of %lld bytes, wanted one of %lld "
+                    "bytes%s; operation %s",
+                    name, device, (long long)known->complete_limit, limit,
+                    wanted->options->full ? " and every engine" : "", signature);
+  }
+  return cs_error(CS_CODE_NOT_FOUND, "%s: not recorded of %s; operation %s", name, device,
+                  signature);
+}
+
 /* Appends the task's operation unless it is there or the profile covers it. */
 static cs_status want_operation(const cs_wanted *wanted, const cs_op_desc *desc, const char *name,
                                 json_t *seen, cs_operation *out, int *n) {
@@ -196,11 +218,8 @@ static cs_status want_operation(const cs_wanted *wanted, const cs_op_desc *desc,
     wanted->report->operations_cached++;
     goto done;
   }
-  if (wanted->options->frozen) {
-    st = cs_error(CS_CODE_NOT_FOUND,
-                  "%s: not measured under a workspace limit of %lld bytes, and measuring is "
-                  "forbidden (frozen); operation %s",
-                  name, (long long)wanted->options->workspace_limit, signature);
+  if (wanted->options->frozen || wanted->backend->vtable->recorded) {
+    st = refuse_miss(wanted, name, signature);
     goto done;
   }
   st = cs_annotate(cs_measure_check_fits(wanted->backend, desc), "%s: ", name);

@@ -1,5 +1,6 @@
 /* What a session says of itself, as JSON. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "base/json.h"
@@ -53,20 +54,27 @@ cs_status cs_session_info_json(const cs_session *session, char **out) {
     json_object_set_new(layouts, cs_layout_name((cs_layout)l), json_integer(layout_counts[l]));
   }
   json_t *json =
-      json_pack("{s:s, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:f, s:f, s:s}", "policy", plan->policy,
+      json_pack("{s:s, s:i, s:i, s:i, s:i, s:I, s:I, s:f, s:f, s:s}", "policy", plan->policy,
                 "streams", plan->n_streams, "kernels", session->realised.kernels, "tasks_planned",
                 plan->n_tasks, "copies", copies, "arena_bytes", (json_int_t)plan->arena_bytes,
-                "workspace_bytes", (json_int_t)plan->workspace_peak, "weights_bytes",
-                (json_int_t)session->realised.weights_bytes, "prepare_s", session->timings.prepare,
-                "predicted_us", plan->predicted_us, "graph_hash", hash);
+                "workspace_bytes", (json_int_t)plan->workspace_peak, "prepare_s",
+                session->timings.prepare, "predicted_us", plan->predicted_us, "graph_hash", hash);
   if (!json) {
     json_decref(layouts);
     return cs_no_memory("JSON", 0);
   }
   json_object_set_new(json, "layouts", layouts);
+  if (cs_device_is_simulated(session->device)) {
+    json_object_set_new(json, "simulated", json_true());
+  } else {
+    json_object_set_new(json, "weights_bytes",
+                        json_integer((json_int_t)session->realised.weights_bytes));
+  }
   if (planned->choices) {
+    double roofline = planned->bounds.roofline_us;
     json_object_set_new(json, "bounds",
-                        json_pack("{s:f, s:f}", "roofline_us", planned->bounds.roofline_us,
+                        json_pack("{s:o, s:f}", "roofline_us",
+                                  isfinite(roofline) ? json_real(roofline) : json_null(),
                                   "critical_path_us", planned->bounds.critical_path_us));
   }
   json_object_set_new(json, "timings_s",

@@ -53,16 +53,24 @@ static cs_status load_plan(cs_session *session, const cs_device_info *info) {
   return st;
 }
 
+/* The model that timelines are predicted by; NULL where the device has no SMs. */
+static cs_status open_model(const cs_device_info *info, cs_sm_model **out) {
+  *out = NULL;
+  return info->unit.threads > 0 ? cs_sm_model_create(info, NULL, out) : CS_OK;
+}
+
 static cs_status make_plan(cs_session *session, const cs_policy *policy, const cs_device_info *info,
                            const cs_measure_options *measure) {
   cs_planned *planned = &session->planned;
   const cs_session_options *options = &session->settings.options;
   cs_profile *profile;
   cs_near near = {0};
+  cs_sm_model *model = NULL;
   CS_RETURN_IF_ERROR(cs_device_profile(session->device, session->settings.cache_dir, &profile));
   CS_RETURN_IF_ERROR(cs_choose_program(session, measure, &planned->program));
   CS_RETURN_IF_ERROR(cs_choices_of_program(profile, planned->program, &session->settings,
                                            measure->threads, &near, &planned->choices));
+  CS_RETURN_IF_ERROR(open_model(info, &model));
   cs_policy_input input = {.program = planned->program,
                            .choices = planned->choices,
                            .max_streams = streams_of(session, info),
@@ -71,8 +79,11 @@ static cs_status make_plan(cs_session *session, const cs_policy *policy, const c
                            .seed = options->seed,
                            .device_identity = info->identity,
                            .device = info,
+                           .model = model,
                            .graph_hash = planned->graph_hash};
-  return cs_plan_make(policy, &input, &planned->plan);
+  cs_status st = cs_plan_make(policy, &input, &planned->plan);
+  cs_sm_model_destroy(model);
+  return st;
 }
 
 /* Bounds are of the whole device, so the peaks are those of one stream that has all of it; and of
@@ -123,6 +134,7 @@ static cs_status find_policy(const char *name, const cs_policy **out) {
 
 cs_status cs_planning_begin(cs_session *session, cs_measure_options *measure) {
   const cs_session_options *options = &session->settings.options;
+  if (options->refresh) CS_RETURN_IF_ERROR(cs_device_must_compute(session->device, "refresh"));
   cs_planned *planned = &session->planned;
   const cs_device_info *info = session->device->backend->vtable->info(session->device->backend);
   CS_RETURN_IF_ERROR(cs_graph_bind(session->source, options->batch, &planned->bound));

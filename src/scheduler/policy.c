@@ -73,7 +73,7 @@ cs_status cs_plan_make(const cs_policy *policy, const cs_policy_input *input, cs
            cs_plan_limit_workspace(plan, input->program, input->choices, input->workspace_limit),
            done);
   CS_TRY(st, cs_plan_memory(plan, input->program, true, input->memory_limit), done);
-  CS_TRY(st, cs_plan_timeline(plan, input->choices), done);
+  CS_TRY(st, cs_plan_timeline(plan, input->choices, input->model), done);
   CS_TRY(st, cs_plan_check(plan, input->program, input->workspace_limit, input->memory_limit),
          done);
   *out = plan, plan = NULL;
