@@ -108,6 +108,8 @@ cs_status cs_profile_mark_completion(cs_profile *profile, const char *signature,
  * candidates, under at least the workspace limit, for the same threads (or for any, with
  * measurements for these), full if wanted so. */
 bool cs_op_profile_covers(const cs_op_profile *operation, const cs_completion *wanted);
+/* The same, done by a program of any age: of a device on which nothing can be measured again. */
+bool cs_op_profile_covered_once(const cs_op_profile *operation, const cs_completion *wanted);
 /* May this record be planned with: not rejected, workspace within the limit, deterministic if
  * wanted, prepared for `threads` threads (0: any; a candidate without a thread count fits all). */
 bool cs_record_admissible(const cs_record *record, int64_t workspace_limit, bool deterministic,

@@ -77,26 +77,19 @@ static void keep_failure(cs_status *kept, cs_status failure) {
 }
 
 /* The same error, with the command that records what is missing. */
-static cs_status advise_recording(const cs_session *session, cs_status miss, cs_status *out) {
+static cs_status advise_recording(const cs_session *session, cs_status miss) {
   const cs_session_options *options = &session->settings.options;
   cs_session_options usual;
-  cs_strbuf more = {0};
-  char *text = NULL;
+  char more[64] = "";
   cs_session_options_init(&usual);
   if (options->workspace_limit != usual.workspace_limit) {
-    cs_strbuf_printf(&more, " --workspace-limit %lld", (long long)options->workspace_limit);
+    snprintf(more, sizeof more, " --workspace-limit %lld", (long long)options->workspace_limit);
   }
-  cs_status st = cs_strbuf_take(&more, &text);
-  if (st == CS_OK) {
-    *out =
-        cs_error(CS_CODE_NOT_FOUND,
-                 "%s; to record it, run `convsched profile %s --batch %lld --dtype %s%s --export "
-                 "FILE` on that device",
-                 cs_status_message(miss), session->source->source, (long long)options->batch,
-                 cs_precision_name(options->precision), text);
-  }
-  free(text);
-  return st;
+  return cs_error(CS_CODE_NOT_FOUND,
+                  "%s; to record it, run `convsched profile %s --batch %lld --dtype %s%s --export "
+                  "FILE` on that device",
+                  cs_status_message(miss), session->source->source, (long long)options->batch,
+                  cs_precision_name(options->precision), more);
 }
 
 /* Nothing more can be measured of a simulated device: a layout with an operation that was not
@@ -107,7 +100,7 @@ static cs_status pass_over_miss(layout_search *search, const char *layout, cs_st
     return miss;
   }
   if (search->missed == CS_OK) {
-    CS_RETURN_IF_ERROR(advise_recording(session, miss, &search->missed));
+    search->missed = advise_recording(session, miss);
     snprintf(search->missed_in, sizeof search->missed_in, "%s", layout);
   }
   cs_status_free(miss);
