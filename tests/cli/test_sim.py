@@ -187,6 +187,30 @@ class Errors(SimTest):
             plans.append(out)
         self.assertEqual(plans[0], plans[1])
 
+    def test_roofline_of_recorded_peaks(self):
+        with gzip.open(profile(), "rt") as file:
+            text = file.read()
+        base = json.loads(text[:text.index("\n")])
+
+        def peak(op, us):
+            line = {"schema": base["schema"], "method": base["method"], "device": base["device"], "op": op,
+                    "candidate": {"id": "a:b", "family": "a", "workspace_bytes": 0, "deterministic": True,
+                                  "fused": True, "notes": 0, "threads": 0},
+                    "measured": {"cold_us": us, "warm_us": us, "p10_us": us, "p90_us": us, "variation": 0.0,
+                                 "samples": 5}}
+            return json.dumps(line, separators=(",", ":")) + "\n"
+
+        def roofline(us):
+            more = (peak("Gemm f16 x=8192x4096/row y=8192x4096/row", us) +
+                    peak("Copy f32 x=50x64x128x128/nchw y=50x64x128x128/nchw", us))
+            file = self.file("peaks.jsonl", text + more)
+            out, _ = self.accepted(self.sim("run", "--json", "-", file=file))
+            return json.loads(out)["bounds"]["roofline_us"]
+
+        once = roofline(1000.0)
+        self.assertGreater(once, 0)
+        self.assertAlmostEqual(roofline(2000.0) / once, 2, places=6)
+
     def test_device(self):
         for spec in ("sim", "sim:"):
             self.refused(self.execute("plan", self.model(), "--device", spec), USAGE, "sim:FILE")
