@@ -135,12 +135,16 @@ CS_API void cs_string_free(char *string);
 
 typedef struct cs_device cs_device;
 
-/* `spec`: "auto" (a GPU where one works, else the CPU), "cpu", "cuda:N". `logger` may be NULL.
- * Errors: USAGE (unknown spec), DEVICE (not there: says why and what to do). */
+/* `spec`: "auto" (a GPU where one works, else the CPU), "cpu", "cuda:N", or "sim:FILE": the GPU
+ * that a profile's file describes, simulated. Sessions on it plan, and their latencies are
+ * predictions; what needs numbers (setting inputs, running, reading, verifying) or measuring is a
+ * USAGE error. `logger` may be NULL. Errors: USAGE (unknown spec), DEVICE (not there: says why and
+ * what to do); of a file IO, BAD_INPUT (no profile, of no GPU, nothing recorded). */
 CS_API cs_status cs_device_open(const char *spec, const cs_logger *logger,
                                 cs_device **out) CS_MUST_USE;
 CS_API void cs_device_close(cs_device *device);
-/* {"name":…, "backend":…, "sm_count":…, "driver":…, "cuda":…, "cudnn":…, …} */
+/* {"name":…, "backend":…, "sm_count":…, "driver":…, "cuda":…, "cudnn":…, …}; of a simulated device
+ * "simulated":true, and no versions but those in its "identity". */
 CS_API cs_status cs_device_info_json(const cs_device *device, char **out) CS_MUST_USE;
 /* What was found on this machine for every backend, and what to do about what is missing. */
 CS_API cs_status cs_doctor_json(char **out) CS_MUST_USE;
@@ -233,7 +237,8 @@ CS_API cs_status cs_session_shape(const cs_session *session, const char *value, 
                                   int64_t dims[8]) CS_MUST_USE;
 
 /* One latency sample, microseconds: device events around one launch, the stream idle before it and
- * the device kept busy until just before. Uses the inputs last set. */
+ * the device kept busy until just before. Uses the inputs last set. On a simulated device the same
+ * prediction every time. */
 CS_API cs_status cs_session_latency(cs_session *session, double *us) CS_MUST_USE;
 /* Microseconds per launch over n launches back to back. */
 CS_API cs_status cs_session_latency_b2b(cs_session *session, int n, double *us) CS_MUST_USE;
@@ -269,9 +274,10 @@ CS_API cs_status cs_session_verify(cs_session *session, cs_verify_level level,
 /* The plan as `convsched.plan/1`. */
 CS_API cs_status cs_session_plan_json(const cs_session *session, char **out) CS_MUST_USE;
 /* {"policy":…, "streams":…, "kernels":…, "arena_bytes":…, "workspace_bytes":…, "weights_bytes":…,
- *  "prepare_s":…, "graph_hash":…, "bounds":{"roofline_us":…, "critical_path_us":…} (none of a plan
- * from a file), "timings_s":{"load":…, "profile":…, "plan":…, "prepare":…}, "passes":{…},
- * "layouts":{…}, "tasks":[{"name","op","candidate","stream","layout","time_us"}…]} */
+ *  "prepare_s":…, "graph_hash":…, "bounds":{"roofline_us":… (null: not known),
+ * "critical_path_us":…} (none of a plan from a file), "predicted_us":…, "timings_s":{"load":…,
+ * "profile":…, "plan":…, "prepare":…}, "passes":{…}, "layouts":{…},
+ * "tasks":[{"name","op","candidate","stream","layout","time_us"}…]} */
 CS_API cs_status cs_session_info_json(const cs_session *session, char **out) CS_MUST_USE;
 
 /* ---- Profiling ----------------------------------------------------------------------------- */

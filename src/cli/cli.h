@@ -87,6 +87,9 @@ void cli_end_progress(void);
 bool cli_interrupted(void *unused);
 cs_status cli_check_interrupt(void) CS_MUST_USE;
 
+/* --device sim:FILE. */
+bool cli_device_is_simulated(const cli_options *options);
+
 /* Fills session options from the command's. */
 void cli_session_options(const cli_options *options, int64_t batch, cs_precision precision,
                          const char *policy, cs_session_options *out);

@@ -93,9 +93,10 @@ static void set_policy(struct argp_state *state, cli_options *out, const char *t
 
 static void set_device(struct argp_state *state, cli_options *out, const char *text) {
   bool known = strcmp(text, "auto") == 0 || strcmp(text, "cpu") == 0 || strcmp(text, "cuda") == 0;
-  if (!known &&
+  bool file = strncmp(text, "sim:", 4) == 0 && text[4];
+  if (!known && !file &&
       (strncmp(text, "cuda:", 5) != 0 || !text[5] || text[5 + strspn(text + 5, "0123456789")])) {
-    argp_error(state, "--device \"%s\": wanted auto, cpu or cuda:N", text);
+    argp_error(state, "--device \"%s\": wanted auto, cpu, cuda:N or sim:FILE", text);
   }
   out->device = text;
 }

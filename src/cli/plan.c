@@ -66,7 +66,8 @@ const cli_command cli_plan = {
     .help =
         "Plans a network and prints the plan, or writes it as convsched.plan/1 with --json; "
         "`run --plan FILE` executes it.\v"
-        "Example:\n  convsched plan models/googlenet.json --dtype f16 --json googlenet.plan.json",
+        "Examples:\n  convsched plan models/googlenet.json --dtype f16 --json googlenet.plan.json\n"
+        "  convsched plan models/googlenet.json --dtype f16 --device sim:h100.jsonl.gz",
     .options = CLI_PLANNING | CLI_JSON,
     .min_models = 1,
     .max_models = 1,

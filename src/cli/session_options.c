@@ -1,4 +1,10 @@
+#include <string.h>
+
 #include "cli/cli.h"
+
+bool cli_device_is_simulated(const cli_options *options) {
+  return options->device && strncmp(options->device, "sim:", 4) == 0;
+}
 
 void cli_session_options(const cli_options *options, int64_t batch, cs_precision precision,
                          const char *policy, cs_session_options *out) {

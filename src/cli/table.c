@@ -43,22 +43,35 @@ static void print_verdict(const run_contender *contender, cs_strbuf *text) {
   cs_strbuf_printf(text, "  %.1e %s\n", v->rel_l2, v->passed ? "ok" : "WRONG");
 }
 
+/* "1.23x", or "-" where the bound is not known. */
+static void print_ratio(cs_strbuf *text, double us, double bound) {
+  if (bound > 0) {
+    cs_strbuf_printf(text, " %9.2fx", us / bound);
+  } else {
+    cs_strbuf_printf(text, " %10s", "-");
+  }
+}
+
 static void print_row(const run_case *run, const run_contender *contender, cs_strbuf *text) {
   char memory[32];
   print_bytes(memory, sizeof memory, run_info_number(contender, "arena_bytes"));
-  double median = contender->stats.median;
-  double roofline = run_bound(contender, "roofline_us");
-  double critical = run_bound(contender, "critical_path_us");
-  cs_strbuf_printf(text, "%-12s %10.1f %10.1f %10.1f %7.0f %7.0f %10s %8.2fx", contender->policy,
-                   median, contender->stats.p90, contender->b2b_us,
-                   run_info_number(contender, "streams"), run_info_number(contender, "kernels"),
-                   memory, run->contenders[0].stats.median / median);
-  if (roofline > 0) {
-    cs_strbuf_printf(text, " %9.2fx %9.2fx", median / roofline, median / critical);
+  double us = run_latency_us(run, contender);
+  if (run->simulated) {
+    cs_strbuf_printf(text, "%-12s %12.1f", contender->policy, us);
   } else {
-    cs_strbuf_printf(text, " %10s %10s", "-", "-");
+    cs_strbuf_printf(text, "%-12s %10.1f %10.1f %10.1f", contender->policy, us,
+                     contender->stats.p90, contender->b2b_us);
   }
-  print_verdict(contender, text);
+  cs_strbuf_printf(text, " %7.0f %7.0f %10s %8.2fx", run_info_number(contender, "streams"),
+                   run_info_number(contender, "kernels"), memory,
+                   run_latency_us(run, &run->contenders[0]) / us);
+  print_ratio(text, us, run_bound(contender, "roofline_us"));
+  print_ratio(text, us, run_bound(contender, "critical_path_us"));
+  if (run->simulated) {
+    cs_strbuf_printf(text, "\n");
+  } else {
+    print_verdict(contender, text);
+  }
 }
 
 static double gain_of(const json_t *ablation, size_t variant) {
@@ -79,7 +92,7 @@ static void print_ablation(const run_case *run, cs_strbuf *text) {
       gain_of(run->ablation, 2), gain_of(run->ablation, 3), base, gain_of(run->ablation, 0));
 }
 
-static void print_details(const run_case *run, cs_strbuf *text) {
+static void print_bounds(const run_case *run, cs_strbuf *text) {
   const run_contender *chosen = &run->contenders[run->n - 1];
   double roofline = run_bound(chosen, "roofline_us"),
          critical = run_bound(chosen, "critical_path_us");
@@ -88,8 +101,22 @@ static void print_details(const run_case *run, cs_strbuf *text) {
                      "Roofline (a bound) %.1f us; critical path of the fastest candidates (an "
                      "estimate, cold weights) %.1f us.\n",
                      roofline, critical);
+  } else if (critical > 0) {
+    cs_strbuf_printf(text,
+                     "Critical path of the fastest candidates (an estimate, cold weights) %.1f us; "
+                     "no roofline: the device's peak rates are not in the profile.\n",
+                     critical);
   } else if (run->options->plan) {
     cs_strbuf_printf(text, "No bounds: a plan from a file is run without the profile.\n");
+  }
+}
+
+static void print_details(const run_case *run, cs_strbuf *text) {
+  print_bounds(run, text);
+  if (run->simulated) {
+    cs_strbuf_printf(text,
+                     "Times are predicted by the SM model from what was recorded of this device; "
+                     "nothing was run.\nNot verified: simulated device.\n");
   }
   for (int i = 0; i < run->n; i++) {
     const run_contender *contender = &run->contenders[i];
@@ -118,12 +145,20 @@ static void print_details(const run_case *run, cs_strbuf *text) {
   }
 }
 
+static void print_column_names(const run_case *run, cs_strbuf *text) {
+  if (run->simulated) {
+    cs_strbuf_printf(text, "%-12s %12s", "policy", "predicted us");
+  } else {
+    cs_strbuf_printf(text, "%-12s %10s %10s %10s", "policy", "median us", "p90 us", "b2b us");
+  }
+  cs_strbuf_printf(text, " %7s %7s %10s %9s %10s %10s%s\n", "streams", "kernels", "memory",
+                   "vs seq.", "vs roof", "vs path", run->simulated ? "" : "  error, verdict");
+}
+
 cs_status run_table(const run_case *run, char **out) {
   cs_strbuf text = {0};
   print_header(run, &text);
-  cs_strbuf_printf(&text, "%-12s %10s %10s %10s %7s %7s %10s %9s %10s %10s  %s\n", "policy",
-                   "median us", "p90 us", "b2b us", "streams", "kernels", "memory", "vs seq.",
-                   "vs roof", "vs path", "error, verdict");
+  print_column_names(run, &text);
   for (int i = 0; i < run->n; i++) print_row(run, &run->contenders[i], &text);
   print_details(run, &text);
   print_ablation(run, &text);

@@ -81,6 +81,7 @@ cs_status cs_session_ablate(cs_session *session, const char *policy, char **json
   cs_bench *bench = NULL;
   double us[N_VARIANTS], gain[N_VARIANTS];
   *json = NULL;
+  CS_RETURN_IF_ERROR(cs_device_must_compute(session->device, "cs_session_ablate"));
   if (!session->planned.choices) {
     return cs_error(CS_CODE_USAGE, "a loaded plan is run without the profile: nothing to ablate");
   }

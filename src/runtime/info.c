@@ -1,5 +1,6 @@
 /* What a session says of itself, as JSON. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "base/json.h"
@@ -36,38 +37,55 @@ static json_t *measured_json(const cs_measure_report *measured) {
                    "seconds", measured->seconds);
 }
 
+static json_t *bounds_json(const cs_bounds *bounds) {
+  double roofline = bounds->roofline_us;
+  return json_pack("{s:o, s:f}", "roofline_us",
+                   isfinite(roofline) ? json_real(roofline) : json_null(), "critical_path_us",
+                   bounds->critical_path_us);
+}
+
+/* Tasks by the layout of their outputs; *copies: those that are layout transforms. */
+static json_t *layouts_json(const cs_program *program, int *copies) {
+  int counts[CS_LAYOUT_COUNT] = {0};
+  *copies = 0;
+  for (int t = 0; t < program->n_tasks; t++) {
+    counts[program->tasks[t].desc.output.layout]++;
+    *copies += program->tasks[t].desc.op == CS_OP_COPY;
+  }
+  json_t *layouts = json_object();
+  for (int l = 0; l < CS_LAYOUT_COUNT; l++) {
+    if (counts[l] == 0) continue;
+    json_object_set_new(layouts, cs_layout_name((cs_layout)l), json_integer(counts[l]));
+  }
+  return layouts;
+}
+
 cs_status cs_session_info_json(const cs_session *session, char **out) {
   const cs_planned *planned = &session->planned;
   const cs_plan *plan = planned->plan;
   char hash[17];
   snprintf(hash, sizeof hash, "%016" PRIx64, planned->graph_hash);
-  int layout_counts[CS_LAYOUT_COUNT] = {0};
   int copies = 0;
-  for (int t = 0; t < planned->program->n_tasks; t++) {
-    layout_counts[planned->program->tasks[t].desc.output.layout]++;
-    copies += planned->program->tasks[t].desc.op == CS_OP_COPY;
-  }
-  json_t *layouts = json_object();
-  for (int l = 0; l < CS_LAYOUT_COUNT; l++) {
-    if (layout_counts[l] == 0) continue;
-    json_object_set_new(layouts, cs_layout_name((cs_layout)l), json_integer(layout_counts[l]));
-  }
+  json_t *layouts = layouts_json(planned->program, &copies);
   json_t *json =
-      json_pack("{s:s, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:f, s:f, s:s}", "policy", plan->policy,
+      json_pack("{s:s, s:i, s:i, s:i, s:i, s:I, s:I, s:f, s:f, s:s}", "policy", plan->policy,
                 "streams", plan->n_streams, "kernels", session->realised.kernels, "tasks_planned",
                 plan->n_tasks, "copies", copies, "arena_bytes", (json_int_t)plan->arena_bytes,
-                "workspace_bytes", (json_int_t)plan->workspace_peak, "weights_bytes",
-                (json_int_t)session->realised.weights_bytes, "prepare_s", session->timings.prepare,
-                "predicted_us", plan->predicted_us, "graph_hash", hash);
+                "workspace_bytes", (json_int_t)plan->workspace_peak, "prepare_s",
+                session->timings.prepare, "predicted_us", plan->predicted_us, "graph_hash", hash);
   if (!json) {
     json_decref(layouts);
     return cs_no_memory("JSON", 0);
   }
   json_object_set_new(json, "layouts", layouts);
+  if (cs_device_is_simulated(session->device)) {
+    json_object_set_new(json, "simulated", json_true());
+  } else {
+    json_object_set_new(json, "weights_bytes",
+                        json_integer((json_int_t)session->realised.weights_bytes));
+  }
   if (planned->choices) {
-    json_object_set_new(json, "bounds",
-                        json_pack("{s:f, s:f}", "roofline_us", planned->bounds.roofline_us,
-                                  "critical_path_us", planned->bounds.critical_path_us));
+    json_object_set_new(json, "bounds", bounds_json(&planned->bounds));
   }
   json_object_set_new(json, "timings_s",
                       json_pack("{s:f, s:f, s:f, s:f}", "load", session->timings.load, "profile",

@@ -54,6 +54,12 @@ static cs_status load_plan(cs_session *session, const cs_device_info *info) {
   return st;
 }
 
+/* The model that timelines are predicted by; NULL where the device has no SMs. */
+static cs_status open_model(const cs_device_info *info, cs_sm_model **out) {
+  *out = NULL;
+  return info->unit.threads > 0 ? cs_sm_model_create(info, NULL, out) : CS_OK;
+}
+
 cs_policy_input cs_planning_input(const cs_session *session) {
   const cs_session_options *options = &session->settings.options;
   const cs_device_info *info = session->device->backend->vtable->info(session->device->backend);
@@ -75,14 +81,18 @@ static cs_status search_and_plan(cs_session *session, cs_profile *profile, cs_po
   CS_RETURN_IF_ERROR(
       cs_program_signature(input->program, !session->settings.options.no_graph, &signature));
   cs_status st = CS_OK;
-  if (session->shared) st = cs_search_schedules(session, input, signature);
+  cs_policy_input measured = *input;
+  measured.model = NULL; /* what is measured needs no predicted timeline */
+  if (session->shared && !cs_device_is_simulated(session->device)) {
+    st = cs_search_schedules(session, &measured, signature);
+  }
   input->schedules = cs_profile_find(profile, signature);
   free(signature);
   if (st == CS_OK) st = cs_plan_make(&cs_policy_coselect, input, &session->planned.plan);
   return st;
 }
 
-static cs_status make_plan(cs_session *session, const cs_policy *policy,
+static cs_status make_plan(cs_session *session, const cs_policy *policy, const cs_device_info *info,
                            const cs_measure_options *measure) {
   cs_planned *planned = &session->planned;
   cs_profile *profile;
@@ -92,8 +102,11 @@ static cs_status make_plan(cs_session *session, const cs_policy *policy,
   CS_RETURN_IF_ERROR(cs_choices_of_program(profile, planned->program, &session->settings,
                                            measure->threads, &near, &planned->choices));
   cs_policy_input input = cs_planning_input(session);
-  if (policy != &cs_policy_coselect) return cs_plan_make(policy, &input, &planned->plan);
-  return search_and_plan(session, profile, &input);
+  CS_RETURN_IF_ERROR(open_model(info, &input.model));
+  cs_status st = policy == &cs_policy_coselect ? search_and_plan(session, profile, &input)
+                                               : cs_plan_make(policy, &input, &planned->plan);
+  cs_sm_model_destroy(input.model);
+  return st;
 }
 
 /* Bounds are of the whole device, so the peaks are those of one stream that has all of it; and of
@@ -144,6 +157,7 @@ static cs_status find_policy(const char *name, const cs_policy **out) {
 
 cs_status cs_planning_begin(cs_session *session, cs_measure_options *measure) {
   const cs_session_options *options = &session->settings.options;
+  if (options->refresh) CS_RETURN_IF_ERROR(cs_device_must_compute(session->device, "refresh"));
   cs_planned *planned = &session->planned;
   const cs_device_info *info = session->device->backend->vtable->info(session->device->backend);
   CS_RETURN_IF_ERROR(cs_graph_bind(session->source, options->batch, &planned->bound));
@@ -172,7 +186,7 @@ cs_status cs_planning_run(cs_session *session) {
   double started = cs_now_seconds();
   CS_RETURN_IF_ERROR(cs_planning_begin(session, &measure));
   CS_RETURN_IF_ERROR(session->settings.plan_path ? load_plan(session, info)
-                                                 : make_plan(session, policy, &measure));
+                                                 : make_plan(session, policy, info, &measure));
   if (planned->choices) CS_RETURN_IF_ERROR(compute_bounds(session, info, &measure));
   session->timings.plan = cs_now_seconds() - started - session->timings.profile;
   return CS_OK;

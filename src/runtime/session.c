@@ -13,6 +13,8 @@ static cs_status load_params(cs_session *session) {
   if (!session->shared) return cs_no_memory("parameters", sizeof *session->shared);
   session->shared->references = 1;
   const char *path = session->settings.weights_path;
+  if (path) CS_RETURN_IF_ERROR(cs_device_must_compute(session->device, path));
+  if (cs_device_is_simulated(session->device)) return CS_OK;
   if (!path) path = session->source->weights_path;
   int n_extra = 0;
   cs_status st = path ? cs_params_load(session->source, path, &n_extra, &session->shared->params)
@@ -69,6 +71,7 @@ static cs_status plan_and_realise(cs_session *session) {
                                 session->planned.plan, session->shared->params,
                                 session->settings.options.no_graph, &session->realised));
   session->timings.prepare = cs_now_seconds() - started;
+  if (cs_device_is_simulated(session->device)) return CS_OK;
   CS_RETURN_IF_ERROR(cs_session_generate_inputs(session));
   return cs_session_upload_inputs(session, &session->realised, session->planned.plan);
 }

@@ -18,7 +18,7 @@ void cs_settings_free(cs_settings *settings);
 
 /* Parameters shared by forked sessions (used by one thread at a time, as their device is). */
 typedef struct cs_shared_params {
-  cs_params *params;
+  cs_params *params; /* NULL: the device is simulated */
   int references;
 } cs_shared_params;
 
@@ -66,7 +66,7 @@ struct cs_session {
   cs_shared_params *shared;
   cs_planned planned;
   cs_realised realised;
-  float **inputs;        /* host copies of the inputs last set */
+  float **inputs;        /* host copies of the inputs last set; NULL: the device is simulated */
   bool inputs_on_device; /* those last set came from device arrays: only the arena has them */
   cs_timings timings;
 };

@@ -1,4 +1,5 @@
 /* What no plan can beat, and what one may hope for. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "scheduler/internal.h"
@@ -38,6 +39,8 @@ done:
 
 cs_status cs_bounds_of(const cs_program *program, const cs_task_choices *choices, double flops,
                        double bandwidth, cs_bounds *out) {
+  out->roofline_us = NAN;
+  if (flops == 0 && bandwidth == 0) return critical_path(program, choices, &out->critical_path_us);
   if (!(flops > 0) || !(bandwidth > 0))
     return cs_error(CS_CODE_BAD_INPUT,
                     "found rates of %g FLOP/s and %g bytes/s for the roofline, wanted more than 0",

@@ -66,7 +66,7 @@ cs_status cs_plan_finish(cs_plan *plan, const char *policy, const cs_policy_inpu
     CS_RETURN_IF_ERROR(
         cs_plan_limit_workspace(plan, input->program, input->choices, input->workspace_limit));
   CS_RETURN_IF_ERROR(cs_plan_memory(plan, input->program, true, input->memory_limit));
-  CS_RETURN_IF_ERROR(cs_plan_timeline(plan, input->choices));
+  CS_RETURN_IF_ERROR(cs_plan_timeline(plan, input->choices, input->model));
   return cs_plan_check(plan, input->program, input->workspace_limit, input->memory_limit);
 }
 

@@ -4,6 +4,7 @@
 #define CONVSCHED_SCHEDULER_POLICY_H_
 
 #include "scheduler/plan.h"
+#include "scheduler/sm_model.h"
 
 /* Tasks between two barriers: groups run beside one another, each on a stream of its own, the tasks
  * of a group one after the other. */
@@ -25,6 +26,7 @@ typedef struct cs_policy_input {
   uint64_t seed;
   const char *device_identity;
   const cs_device_info *device; /* NULL: not known */
+  cs_sm_model *model;           /* of the predicted timeline; NULL: from times alone */
   uint64_t graph_hash;
   cs_stage_cost stage_cost; /* of `ios`; NULL: estimated from times alone and demands */
   void *stage_user;
@@ -71,9 +73,11 @@ cs_status cs_layout_assign(const cs_graph *graph, cs_precision precision,
 /* ---- Bounds ---- */
 
 typedef struct cs_bounds {
-  double roofline_us;      /* max(total flops / peak, total fewest bytes / bandwidth): a bound */
+  double roofline_us;      /* max(total flops / peak, total fewest bytes / bandwidth): a bound; NaN:
+                              not known */
   double critical_path_us; /* longest path of fastest candidates, cold: an estimate, not a bound */
 } cs_bounds;
+/* Rates of 0 FLOP/s and 0 bytes/s: not known. BAD_INPUT: only one is, or one is negative. */
 cs_status cs_bounds_of(const cs_program *program, const cs_task_choices *choices, double flops,
                        double bandwidth, cs_bounds *out) CS_MUST_USE;
 

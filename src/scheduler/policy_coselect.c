@@ -21,6 +21,7 @@ cs_status cs_coselect_starts(const cs_policy_input *input, cs_configuration *out
   const cs_policy *const *policies = cs_policy_all(&count);
   cs_policy_input free_input = *input;
   free_input.workspace_limit = free_input.memory_limit = 0;
+  free_input.model = NULL; /* their timelines are not asked for */
   *n = 0;
   for (int i = 0; i < count && *n < CS_COSELECT_STARTS; i++) {
     if (policies[i] == &cs_policy_coselect) continue;
