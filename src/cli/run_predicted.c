@@ -8,6 +8,9 @@ cs_status run_check_simulated(const cli_options *options) {
                       : options->output                   ? "--output"
                       : options->dumps.n > 0              ? "--dump"
                       : options->weights                  ? "--weights"
+                      : options->ablate                   ? "--ablate"
+                      : options->no_graph                 ? "--no-graph"
+                      : options->search_seconds > 0       ? "--search-seconds"
                       : options->verify == CS_VERIFY_FULL ? "--verify full"
                                                           : NULL;
   if (!extra) return CS_OK;

@@ -6,7 +6,7 @@ import harness
 from harness import BAD_INPUT, FAILURE, ROOT, USAGE, CommandTest
 
 PROFILES = ROOT / "tests" / "data" / "profiles"
-POLICIES = ("sequential", "streams", "opara", "ios")
+POLICIES = ("sequential", "streams", "opara", "ios", "coselect")
 CASES = [(model, dtype, batch) for model in ("googlenet", "inception_v3") for dtype in ("f16", "tf32")
          for batch in (1, 32)]
 
@@ -117,7 +117,8 @@ class Run(SimTest):
 
     def test_what_needs_numbers_is_refused(self):
         for option in (["--input", "x.npy"], ["--output", "y.npy"], ["--dump", "conv1/7x7_s2"],
-                       ["--weights", "w.safetensors"], ["--verify", "full"]):
+                       ["--weights", "w.safetensors"], ["--verify", "full"], ["--ablate"], ["--no-graph"],
+                       ["--search-seconds", "3"]):
             with self.subTest(option[0]):
                 self.refused(self.sim("run", *option), USAGE, "simulated", option[0])
         self.refused(self.sim("run", "--refresh"), USAGE, "refresh")
