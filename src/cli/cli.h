@@ -102,6 +102,12 @@ struct cs_strbuf;
 /* cli_write of a buffer, which is released. */
 cs_status cli_write_buffer(const char *path, struct cs_strbuf *text) CS_MUST_USE;
 
+/* "12.3 MiB". */
+void cli_bytes_text(char *out, size_t size, double bytes);
+/* Sentences for a person on `bounds` and `memory` of cs_session_info_json; nothing for NULL. */
+void cli_print_bounds(const json_t *bounds, struct cs_strbuf *text);
+void cli_print_memory(const char *policy, const json_t *memory, struct cs_strbuf *text);
+
 /* Writes what --json asks for, if it was given: one case as a document, several as JSON lines. */
 cs_status cli_write_records(const cli_options *options, int n_cases,
                             const json_t *records) CS_MUST_USE;

@@ -6,7 +6,23 @@
 #include "base/base.h"
 #include "cli/cli.h"
 
-static cs_status print_plan(const char *text) {
+/* What the session says of the plan, below its table. */
+static cs_status print_summary(const cs_session *session, cs_strbuf *text) {
+  char *info_text = NULL;
+  CS_RETURN_IF_ERROR(cs_session_info_json(session, &info_text));
+  json_t *info = json_loads(info_text, 0, NULL);
+  cs_string_free(info_text);
+  const char *policy = json_string_value(json_object_get(info, "policy"));
+  cs_strbuf_printf(text, "\nPredicted: %.1f us on %lld streams.\n",
+                   json_number_value(json_object_get(info, "predicted_us")),
+                   (long long)json_integer_value(json_object_get(info, "streams")));
+  cli_print_bounds(json_object_get(info, "bounds"), text);
+  cli_print_memory(policy, json_object_get(info, "memory"), text);
+  json_decref(info);
+  return CS_OK;
+}
+
+static cs_status print_plan(const cs_session *session, const char *text) {
   json_t *plan = json_loads(text, 0, NULL);
   cs_strbuf table = {0};
   cs_strbuf_printf(&table, "%4s %6s %10s %10s %12s  %-32s %s\n", "#", "stream", "start us",
@@ -24,7 +40,10 @@ static cs_status print_plan(const char *text) {
                      json_string_value(json_object_get(json_object_get(task, "candidate"), "id")));
   }
   json_decref(plan);
-  return cli_write_buffer(NULL, &table);
+  cs_status st = print_summary(session, &table);
+  if (st == CS_OK) st = cli_write_buffer(NULL, &table);
+  cs_strbuf_free(&table);
+  return st;
 }
 
 static cs_status plan_command(const cli_options *options) {
@@ -50,7 +69,7 @@ static cs_status plan_command(const cli_options *options) {
   CS_TRY(st, cs_session_create(device, graph, &session_options, &session), done);
   cli_end_progress();
   CS_TRY(st, cs_session_plan_json(session, &text), done);
-  st = options->json ? cli_write(options->json, text) : print_plan(text);
+  st = options->json ? cli_write(options->json, text) : print_plan(session, text);
 done:
   cs_string_free(text);
   cs_session_destroy(session);

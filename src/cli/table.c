@@ -5,14 +5,6 @@
 
 #include "cli/run.h"
 
-static void print_bytes(char *out, size_t size, double bytes) {
-  if (bytes >= 1 << 30) {
-    snprintf(out, size, "%.2f GiB", bytes / (1 << 30));
-  } else {
-    snprintf(out, size, "%.1f MiB", bytes / (1 << 20));
-  }
-}
-
 static void print_header(const run_case *run, cs_strbuf *text) {
   char *device = NULL;
   cs_status st = cs_device_info_json(run->device, &device);
@@ -45,33 +37,34 @@ static void print_verdict(const run_contender *contender, cs_strbuf *text) {
 
 static void print_row(const run_case *run, const run_contender *contender, cs_strbuf *text) {
   char memory[32];
-  print_bytes(memory, sizeof memory, run_info_number(contender, "arena_bytes"));
+  cli_bytes_text(memory, sizeof memory, run_info_number(contender, "arena_bytes"));
   double median = contender->stats.median;
-  double roofline = run_bound(contender, "roofline_us");
-  double critical = run_bound(contender, "critical_path_us");
   cs_strbuf_printf(text, "%-12s %10.1f %10.1f %10.1f %7.0f %7.0f %10s %8.2fx", contender->policy,
                    median, contender->stats.p90, contender->b2b_us,
                    run_info_number(contender, "streams"), run_info_number(contender, "kernels"),
                    memory, run->contenders[0].stats.median / median);
-  if (roofline > 0) {
-    cs_strbuf_printf(text, " %9.2fx %9.2fx", median / roofline, median / critical);
-  } else {
-    cs_strbuf_printf(text, " %10s %10s", "-", "-");
+  static const char *const bounds[] = {"roofline_us", "critical_path_us", "area_us"};
+  for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++) {
+    double us = run_bound(contender, bounds[i]);
+    if (us > 0) {
+      cs_strbuf_printf(text, " %9.2fx", median / us);
+    } else {
+      cs_strbuf_printf(text, " %10s", "-");
+    }
   }
   print_verdict(contender, text);
 }
 
 static void print_details(const run_case *run, cs_strbuf *text) {
   const run_contender *chosen = &run->contenders[run->n - 1];
-  double roofline = run_bound(chosen, "roofline_us"),
-         critical = run_bound(chosen, "critical_path_us");
-  if (roofline > 0) {
-    cs_strbuf_printf(text,
-                     "Roofline (a bound) %.1f us; critical path of the fastest candidates (an "
-                     "estimate, cold weights) %.1f us.\n",
-                     roofline, critical);
+  if (json_object_get(chosen->info, "bounds")) {
+    cli_print_bounds(json_object_get(chosen->info, "bounds"), text);
   } else if (run->options->plan) {
     cs_strbuf_printf(text, "No bounds: a plan from a file is run without the profile.\n");
+  }
+  for (int i = 1; i < run->n; i++) {
+    cli_print_memory(run->contenders[i].policy, json_object_get(run->contenders[i].info, "memory"),
+                     text);
   }
   for (int i = 0; i < run->n; i++) {
     const run_contender *contender = &run->contenders[i];
@@ -103,9 +96,9 @@ static void print_details(const run_case *run, cs_strbuf *text) {
 cs_status run_table(const run_case *run, char **out) {
   cs_strbuf text = {0};
   print_header(run, &text);
-  cs_strbuf_printf(&text, "%-12s %10s %10s %10s %7s %7s %10s %9s %10s %10s  %s\n", "policy",
+  cs_strbuf_printf(&text, "%-12s %10s %10s %10s %7s %7s %10s %9s %10s %10s %10s  %s\n", "policy",
                    "median us", "p90 us", "b2b us", "streams", "kernels", "memory", "vs seq.",
-                   "vs roof", "vs path", "error, verdict");
+                   "vs roof", "vs path", "vs area", "error, verdict");
   for (int i = 0; i < run->n; i++) print_row(run, &run->contenders[i], &text);
   print_details(run, &text);
   return cs_strbuf_take(&text, out);

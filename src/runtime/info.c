@@ -1,5 +1,6 @@
 /* What a session says of itself, as JSON. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "base/json.h"
@@ -36,6 +37,25 @@ static json_t *measured_json(const cs_measure_report *measured) {
                    "seconds", measured->seconds);
 }
 
+static json_t *bytes_json(int64_t arena, int64_t workspace) {
+  return json_pack("{s:I, s:I}", "arena_bytes", (json_int_t)arena, "workspace_bytes",
+                   (json_int_t)workspace);
+}
+
+json_t *cs_memory_json(const cs_plan *plan, const cs_plan_bytes *sequential) {
+  return json_pack("{s:o, s:o, s:o}", "plan", bytes_json(plan->arena_bytes, plan->workspace_peak),
+                   "sequential", bytes_json(sequential->arena, sequential->workspace),
+                   "concurrency_costs",
+                   bytes_json(plan->arena_bytes - sequential->arena,
+                              plan->workspace_peak - sequential->workspace));
+}
+
+json_t *cs_bounds_json(const cs_bounds *bounds) {
+  return json_pack("{s:f, s:f, s:o}", "roofline_us", bounds->roofline_us, "critical_path_us",
+                   bounds->critical_path_us, "area_us",
+                   isfinite(bounds->area_us) ? json_real(bounds->area_us) : json_null());
+}
+
 cs_status cs_session_info_json(const cs_session *session, char **out) {
   const cs_planned *planned = &session->planned;
   const cs_plan *plan = planned->plan;
@@ -65,9 +85,8 @@ cs_status cs_session_info_json(const cs_session *session, char **out) {
   }
   json_object_set_new(json, "layouts", layouts);
   if (planned->choices) {
-    json_object_set_new(json, "bounds",
-                        json_pack("{s:f, s:f}", "roofline_us", planned->bounds.roofline_us,
-                                  "critical_path_us", planned->bounds.critical_path_us));
+    json_object_set_new(json, "bounds", cs_bounds_json(&planned->bounds));
+    json_object_set_new(json, "memory", cs_memory_json(plan, &planned->sequential));
   }
   json_object_set_new(json, "timings_s",
                       json_pack("{s:f, s:f, s:f, s:f}", "load", session->timings.load, "profile",

@@ -23,6 +23,21 @@ static int streams_of(const cs_session *session, const cs_device_info *info) {
   return wanted < info->max_streams ? wanted : info->max_streams;
 }
 
+cs_policy_input cs_planning_input(const cs_session *session) {
+  const cs_planned *planned = &session->planned;
+  const cs_session_options *options = &session->settings.options;
+  const cs_device_info *info = session->device->backend->vtable->info(session->device->backend);
+  return (cs_policy_input){.program = planned->program,
+                           .choices = planned->choices,
+                           .max_streams = streams_of(session, info),
+                           .workspace_limit = options->workspace_limit,
+                           .memory_limit = options->memory_limit,
+                           .seed = options->seed,
+                           .device_identity = info->identity,
+                           .device = info,
+                           .graph_hash = planned->graph_hash};
+}
+
 /* The program and plan of a plan file. */
 static cs_status load_plan(cs_session *session, const cs_device_info *info) {
   cs_planned *planned = &session->planned;
@@ -53,26 +68,24 @@ static cs_status load_plan(cs_session *session, const cs_device_info *info) {
   return st;
 }
 
-static cs_status make_plan(cs_session *session, const cs_policy *policy, const cs_device_info *info,
+static cs_status make_plan(cs_session *session, const cs_policy *policy,
                            const cs_measure_options *measure) {
   cs_planned *planned = &session->planned;
-  const cs_session_options *options = &session->settings.options;
   cs_profile *profile;
   cs_near near = {0};
   CS_RETURN_IF_ERROR(cs_device_profile(session->device, session->settings.cache_dir, &profile));
   CS_RETURN_IF_ERROR(cs_choose_program(session, measure, &planned->program));
   CS_RETURN_IF_ERROR(cs_choices_of_program(profile, planned->program, &session->settings,
                                            measure->threads, &near, &planned->choices));
-  cs_policy_input input = {.program = planned->program,
-                           .choices = planned->choices,
-                           .max_streams = streams_of(session, info),
-                           .workspace_limit = options->workspace_limit,
-                           .memory_limit = options->memory_limit,
-                           .seed = options->seed,
-                           .device_identity = info->identity,
-                           .device = info,
-                           .graph_hash = planned->graph_hash};
-  return cs_plan_make(policy, &input, &planned->plan);
+  cs_policy_input input = cs_planning_input(session);
+  CS_RETURN_IF_ERROR(cs_plan_make(policy, &input, &planned->plan));
+  if (input.memory_limit > 0) {
+    cs_log(&session->device->logger, CS_LOG_INFO,
+           "memory limit %lld: %s on %d streams takes %lld bytes, %lld of them workspace",
+           (long long)input.memory_limit, policy->name, planned->plan->n_streams,
+           (long long)planned->plan->arena_bytes, (long long)planned->plan->workspace_peak);
+  }
+  return cs_sequential_memory(&input, &planned->sequential);
 }
 
 /* Bounds are of the whole device, so the peaks are those of one stream that has all of it; and of
@@ -86,7 +99,10 @@ static cs_status compute_bounds(cs_session *session, const cs_device_info *info,
   CS_RETURN_IF_ERROR(cs_profile_peaks(session->device->profile, session->device->backend,
                                       session->settings.options.precision, &whole, &flops,
                                       &bandwidth));
-  return cs_bounds_of(planned->program, planned->choices, flops, bandwidth, &planned->bounds);
+  CS_RETURN_IF_ERROR(
+      cs_bounds_of(planned->program, planned->choices, flops, bandwidth, &planned->bounds));
+  planned->bounds.area_us = cs_area_us(planned->program, planned->choices, info);
+  return CS_OK;
 }
 
 /* Values to be kept become outputs of the bound graph, behind its own. */
@@ -151,7 +167,7 @@ cs_status cs_planning_run(cs_session *session) {
   double started = cs_now_seconds();
   CS_RETURN_IF_ERROR(cs_planning_begin(session, &measure));
   CS_RETURN_IF_ERROR(session->settings.plan_path ? load_plan(session, info)
-                                                 : make_plan(session, policy, info, &measure));
+                                                 : make_plan(session, policy, &measure));
   if (planned->choices) CS_RETURN_IF_ERROR(compute_bounds(session, info, &measure));
   session->timings.plan = cs_now_seconds() - started - session->timings.profile;
   return CS_OK;

@@ -24,6 +24,9 @@ void cs_choices_free(cs_task_choices *choices, int n_tasks);
 /* Binds the batch, applies passes, opens the profile; what to measure for the session's policy. */
 cs_status cs_planning_begin(cs_session *session, cs_measure_options *measure) CS_MUST_USE;
 
+/* What the session's policy gets, of a session that has its program and choices. */
+cs_policy_input cs_planning_input(const cs_session *session);
+
 /* The cheapest layout assignment by measured times, lowered. Measures what it needs. */
 cs_status cs_choose_program(cs_session *session, const cs_measure_options *measure,
                             cs_program **out) CS_MUST_USE;

@@ -106,6 +106,8 @@ static void plan_model(const char *profile, const char *model, int64_t batch,
                 with_kernels);
   assert_true(with_kernels > r.program->n_tasks / 2);
   ok(cs_bounds_of(r.program, r.choices, 1, 1, &bounds));
+  double area_us = cs_area_us(r.program, r.choices, cs_profile_device(r.profile));
+  print_message("  critical path %.1f us, area %.1f us\n", bounds.critical_path_us, area_us);
   cs_plan *sequential = make(&r, &cs_policy_sequential);
   for (int i = 0; i < n_policies; i++) {
     cs_plan *plan = make(&r, policies[i]);
