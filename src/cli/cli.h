@@ -41,6 +41,7 @@ typedef struct cli_options {
   const char *import_path, *export_path;
   int older_than; /* days; 0: not said */
   bool resume;
+  bool diff, explain, tradeoff; /* of plan */
 } cli_options;
 
 /* Which options a command takes (bits), for one parser that serves all. */
@@ -53,6 +54,7 @@ enum {
   CLI_DEVICE = 1 << 5,
   CLI_PROFILING = 1 << 6, /* depth, counters, co-runs, nodes */
   CLI_CACHE = 1 << 8,     /* the folder of measurements, what is old */
+  CLI_PLANS = 1 << 9,     /* what is told of plans */
   CLI_REPORTING = 1 << 7, /* table, format, profile, candidates, nodes; device, batch, dtype, … */
 };
 
@@ -111,6 +113,9 @@ void cli_print_memory(const char *policy, const json_t *memory, struct cs_strbuf
 /* Writes what --json asks for, if it was given: one case as a document, several as JSON lines. */
 cs_status cli_write_records(const cli_options *options, int n_cases,
                             const json_t *records) CS_MUST_USE;
+
+/* Prints a table as --format says, and writes what --json asks for (- : that alone). */
+cs_status cli_write_report(const cli_options *options, const cs_report *report) CS_MUST_USE;
 
 /* An error status (the library's constructor is not public). */
 cs_status cli_error(cs_code code, const char *format, ...)

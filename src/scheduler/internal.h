@@ -52,6 +52,11 @@ cs_status cs_plan_fill_waits(cs_plan *plan, const cs_program *program) CS_MUST_U
 /* position_of[n_tasks] from the launch order. */
 void cs_plan_positions(const cs_plan *plan, int *position_of);
 
+/* What is left once candidates, streams, order and waits are there: origin, workspaces held to the
+ * limit, memory, predicted timeline, and the check. */
+cs_status cs_plan_finish(cs_plan *plan, const char *policy,
+                         const cs_policy_input *input) CS_MUST_USE;
+
 /* Predicted start and end of every task and predicted_us: a stream runs its tasks one after the
  * other, a task starts when its stream and its waits are done, tasks of different streams do not
  * slow each other. `choices` as in cs_policy_input. INTERNAL: a candidate that is no choice. */
@@ -70,10 +75,11 @@ cs_status cs_plan_smallest_workspace(cs_plan *plan, const cs_task_choices *choic
                                      int64_t *out) CS_MUST_USE;
 /* Gives every task the fastest of its candidates with the least workspace. */
 cs_status cs_plan_spare_workspace(cs_plan *plan, const cs_task_choices *choices) CS_MUST_USE;
-/* policy->plan, the workspace limit, memory and timeline, without regard to the memory limit and
- * not checked. */
+/* policy->plan and cs_plan_finish; the arena may exceed the memory limit. */
 cs_status cs_plan_draft(const cs_policy *policy, const cs_policy_input *input,
                         cs_plan **out) CS_MUST_USE;
+/* The arena of one stream in program order with least workspaces, bytes. */
+cs_status cs_plan_least_memory(const cs_policy_input *input, int64_t *out) CS_MUST_USE;
 /* Puts a plan whose arena is within the memory limit in place of the policy's draft *plan: the one
  * predicted fastest of those with at most all, half, a quarter, … of the streams and of one stream
  * in program order, each with as little workspace as it must have. NOT_FOUND: the arena is larger

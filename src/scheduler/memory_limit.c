@@ -46,6 +46,18 @@ static cs_status offer(cs_plan *plan, const cs_policy_input *input, cs_plan **be
   return st;
 }
 
+cs_status cs_plan_least_memory(const cs_policy_input *input, int64_t *out) {
+  cs_status st = CS_OK;
+  cs_plan *plan;
+  CS_RETURN_IF_ERROR(cs_plan_draft(&cs_policy_sequential, input, &plan));
+  CS_TRY(st, cs_plan_spare_workspace(plan, input->choices), done);
+  CS_TRY(st, cs_plan_memory(plan, input->program, true, 0), done);
+  *out = plan->arena_bytes;
+done:
+  cs_plan_destroy(plan);
+  return st;
+}
+
 cs_status cs_plan_hold_memory(const cs_policy *policy, const cs_policy_input *input,
                               cs_plan **plan) {
   const cs_policy in_order = {.name = policy->name, .plan = cs_policy_sequential.plan};

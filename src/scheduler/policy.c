@@ -44,9 +44,9 @@ static cs_status check_input(const cs_policy_input *input) {
 }
 
 /* What a plan says about where it came from. */
-static cs_status fill_origin(cs_plan *plan, const cs_policy *policy, const cs_policy_input *input) {
+static cs_status fill_origin(cs_plan *plan, const char *policy, const cs_policy_input *input) {
   const cs_graph *graph = input->program->graph;
-  CS_RETURN_IF_ERROR(cs_strdup_to(policy->name, &plan->policy));
+  CS_RETURN_IF_ERROR(cs_strdup_to(policy, &plan->policy));
   CS_RETURN_IF_ERROR(cs_strdup_to(input->device_identity, &plan->device_identity));
   plan->graph_hash = input->graph_hash;
   plan->precision = input->program->precision;
@@ -60,23 +60,30 @@ static cs_status fill_origin(cs_plan *plan, const cs_policy *policy, const cs_po
   return CS_OK;
 }
 
+cs_status cs_plan_finish(cs_plan *plan, const char *policy, const cs_policy_input *input) {
+  CS_RETURN_IF_ERROR(fill_origin(plan, policy, input));
+  if (input->workspace_limit > 0)
+    CS_RETURN_IF_ERROR(
+        cs_plan_limit_workspace(plan, input->program, input->choices, input->workspace_limit));
+  CS_RETURN_IF_ERROR(cs_plan_memory(plan, input->program, true, input->memory_limit));
+  CS_RETURN_IF_ERROR(cs_plan_timeline(plan, input->choices));
+  return cs_plan_check(plan, input->program, input->workspace_limit, input->memory_limit);
+}
+
 cs_status cs_plan_draft(const cs_policy *policy, const cs_policy_input *input, cs_plan **out) {
   *out = NULL;
-  cs_status st = CS_OK;
+  cs_policy_input unlimited = *input;
+  unlimited.memory_limit = 0;
   cs_plan *plan = cs_calloc(1, sizeof *plan);
   if (!plan) return cs_no_memory("a plan", sizeof *plan);
-  CS_TRY(st, policy->plan(input, plan), done);
-  CS_TRY(st, fill_origin(plan, policy, input), done);
-  if (input->workspace_limit > 0)
-    CS_TRY(st,
-           cs_plan_limit_workspace(plan, input->program, input->choices, input->workspace_limit),
-           done);
-  CS_TRY(st, cs_plan_memory(plan, input->program, true, 0), done);
-  CS_TRY(st, cs_plan_timeline(plan, input->choices), done);
-  *out = plan, plan = NULL;
-done:
-  cs_plan_destroy(plan);
-  return st;
+  cs_status st = policy->plan(input, plan);
+  if (st == CS_OK) st = cs_plan_finish(plan, policy->name, &unlimited);
+  if (st != CS_OK) {
+    cs_plan_destroy(plan);
+    return st;
+  }
+  *out = plan;
+  return CS_OK;
 }
 
 cs_status cs_plan_make(const cs_policy *policy, const cs_policy_input *input, cs_plan **out) {
@@ -85,10 +92,11 @@ cs_status cs_plan_make(const cs_policy *policy, const cs_policy_input *input, cs
   cs_status st = CS_OK;
   cs_plan *plan = NULL;
   CS_TRY(st, cs_plan_draft(policy, input, &plan), done);
-  if (input->memory_limit > 0 && plan->arena_bytes > input->memory_limit)
+  if (input->memory_limit > 0 && plan->arena_bytes > input->memory_limit) {
     CS_TRY(st, cs_plan_hold_memory(policy, input, &plan), done);
-  CS_TRY(st, cs_plan_check(plan, input->program, input->workspace_limit, input->memory_limit),
-         done);
+    CS_TRY(st, cs_plan_check(plan, input->program, input->workspace_limit, input->memory_limit),
+           done);
+  }
   *out = plan, plan = NULL;
 done:
   cs_plan_destroy(plan);
