@@ -47,7 +47,7 @@ static cs_status read_task(json_t *task, int position, json_t *index) {
   CS_RETURN_IF_ERROR(read_waits(task, path));
   const json_t *candidate = json_object_get(task, "candidate");
   if (!json_is_object(candidate)) return cs_member_wrong(path, "candidate", candidate, "an object");
-  CS_RETURN_IF_ERROR(cs_member_text(candidate, path, "id", &id));
+  CS_RETURN_IF_ERROR(cs_annotate(cs_member_text(candidate, "candidate", "id", &id), "%s.", path));
   if (json_object_get(index, name))
     return cs_error(CS_CODE_BAD_INPUT, "%s.name: \"%s\" is there twice", path, name);
   if (json_object_set_new(index, name, json_integer(position)) != 0)
