@@ -8,8 +8,8 @@
 /* `convsched.plan/1`, with what the session says of it. */
 cs_status plan_print(const cs_session *session, const char *text) CS_MUST_USE;
 /* `convsched.explanation/1`. */
-cs_status plan_print_explanation(const char *text) CS_MUST_USE;
+cs_status plan_print_explanation(const char *json) CS_MUST_USE;
 /* `convsched.plan-diff/1`. */
-cs_status plan_print_diff(const char *text) CS_MUST_USE;
+cs_status plan_print_diff(const char *json) CS_MUST_USE;
 
 #endif
