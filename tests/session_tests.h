@@ -217,6 +217,10 @@ static void test_plan_round_trip(void **state) {
   assert_ok(cs_session_plan_json(session, &again));
   assert_string_equal(plan, again);
   assert_verified(session, CS_VERIFY_FULL);
+  char *told = NULL;
+  cs_report *front = NULL;
+  assert_status(cs_session_explain_json(session, &told), CS_CODE_USAGE, "plan.json");
+  assert_status(cs_session_tradeoff(session, &front), CS_CODE_USAGE, "plan.json");
   cs_session_destroy(session);
   options.batch = 3;
   assert_status(cs_session_create(test_device, test_graph, &options, &session), CS_CODE_BAD_INPUT,

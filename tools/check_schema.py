@@ -13,6 +13,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -122,6 +123,27 @@ def check_reports(command):
     return wrong
 
 
+def check_tradeoff(command):
+    """The front of a small network on the CPU."""
+    validator = schema_of("report.schema.json")
+    with tempfile.TemporaryDirectory() as cache:
+        done = subprocess.run([command, "plan", ROOT / "tests/data/report/branches.json", "--device", "cpu", "--tradeoff",
+                               "--cache", cache, "--quiet", "--json", "-"],
+                              check=True, stdout=subprocess.PIPE, timeout=120)
+    front = json.loads(done.stdout)
+    wrong = mismatches(validator, "plan --tradeoff", front)
+    wrong += accepted_changes(validator, "plan --tradeoff", front, {
+        "a row of more": lambda r: r["rows"][0].update(extra=1),
+        "a row of less": lambda r: r["rows"][0].pop("arena_bytes"),
+        "no plan": lambda r: r.update(rows=[]),
+        "a limit as text": lambda r: r["rows"][0].update(memory_limit="1 MiB"),
+        "faster than the fastest": lambda r: r["rows"][0].update(slower=0.5),
+        "the rows of another table": lambda r: r.update(table="workspace"),
+        "no policy": lambda r: r["summary"].pop("policy")})
+    print(f"1 front checked, {wrong} mismatches")
+    return wrong
+
+
 def main():
     try:
         import jsonschema  # noqa: F401
@@ -131,6 +153,7 @@ def main():
     wrong = check_graphs()
     if len(sys.argv) > 1:
         wrong += check_reports(sys.argv[1])
+        wrong += check_tradeoff(sys.argv[1])
     else:
         schema_of("report.schema.json")
     return 1 if wrong else 0

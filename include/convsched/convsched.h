@@ -275,10 +275,23 @@ CS_API cs_status cs_session_verify(cs_session *session, cs_verify_level level,
 CS_API cs_status cs_session_plan_json(const cs_session *session, char **out) CS_MUST_USE;
 /* {"policy":…, "streams":…, "kernels":…, "arena_bytes":…, "workspace_bytes":…, "weights_bytes":…,
  *  "prepare_s":…, "graph_hash":…, "bounds":{"roofline_us":… (null: not known),
- * "critical_path_us":…} (none of a plan from a file), "predicted_us":…, "timings_s":{"load":…,
+ * "critical_path_us":…, "area_us":… (null: not known)}, "memory":{"plan", "sequential",
+ * "concurrency_costs":{"arena_bytes":…, "workspace_bytes":…}} (both of them not of a plan from a
+ * file), "predicted_us":…, "timings_s":{"load":…,
  * "profile":…, "plan":…, "prepare":…}, "passes":{…}, "layouts":{…},
  * "tasks":[{"name","op","candidate","stream","layout","time_us"}…]} */
 CS_API cs_status cs_session_info_json(const cs_session *session, char **out) CS_MUST_USE;
+
+/* What was chosen block by block, which resource keeps tasks that could run together apart, and
+ * what other candidates would change: `convsched.explanation/1`. Errors: USAGE (a plan from a
+ * file). */
+CS_API cs_status cs_session_explain_json(const cs_session *session, char **out) CS_MUST_USE;
+/* What two files of `convsched.plan/1` differ in, without model or device:
+ * {"schema":"convsched.plan-diff/1", "a":…, "b":…, "same":…, "head":[{"member","a","b"}…],
+ *  "layouts":[{"value","a","b"}…], "tasks":[{"name", "candidate", "stream", "position", "waits":
+ *  {"a","b"}, each where it differs}…], "only_a":[…], "only_b":[…], "totals":{…}}.
+ * Errors: IO, BAD_INPUT (file, JSON path, found, wanted). */
+CS_API cs_status cs_plan_diff_json(const char *path_a, const char *path_b, char **out) CS_MUST_USE;
 
 /* ---- Profiling ----------------------------------------------------------------------------- */
 
@@ -351,6 +364,10 @@ typedef struct cs_report cs_report;
 CS_API cs_status cs_report_create(cs_device *device, const cs_graph *graph,
                                   const cs_session_options *session_options,
                                   const cs_report_options *options, cs_report **out) CS_MUST_USE;
+/* The latency/memory front of a session's policy: its plans under falling memory limits, the
+ * fastest first; what is not on the front is left out. Errors: USAGE (a plan from a file), as of
+ * planning. */
+CS_API cs_status cs_session_tradeoff(const cs_session *session, cs_report **out) CS_MUST_USE;
 CS_API void cs_report_destroy(cs_report *report);
 /* Released with cs_string_free. */
 CS_API cs_status cs_report_format_text(const cs_report *report, cs_report_format format,

@@ -43,6 +43,7 @@ typedef struct cli_options {
   const char *import_path, *export_path;
   int older_than; /* days; 0: not said */
   bool resume;
+  bool diff, explain, tradeoff; /* of plan */
 } cli_options;
 
 /* Which options a command takes (bits), for one parser that serves all. */
@@ -55,6 +56,7 @@ enum {
   CLI_DEVICE = 1 << 5,
   CLI_PROFILING = 1 << 6, /* depth, counters, co-runs, nodes */
   CLI_CACHE = 1 << 8,     /* the folder of measurements, what is old */
+  CLI_PLANS = 1 << 9,     /* what is told of plans */
   CLI_REPORTING = 1 << 7, /* table, format, profile, candidates, nodes; device, batch, dtype, … */
 };
 
@@ -107,9 +109,18 @@ struct cs_strbuf;
 /* cli_write of a buffer, which is released. */
 cs_status cli_write_buffer(const char *path, struct cs_strbuf *text) CS_MUST_USE;
 
+/* "12.3 MiB". */
+void cli_bytes_text(char *out, size_t size, double bytes);
+/* Sentences for a person on `bounds` and `memory` of cs_session_info_json; nothing for NULL. */
+void cli_print_bounds(const json_t *bounds, struct cs_strbuf *text);
+void cli_print_memory(const char *policy, const json_t *memory, struct cs_strbuf *text);
+
 /* Writes what --json asks for, if it was given: one case as a document, several as JSON lines. */
 cs_status cli_write_records(const cli_options *options, int n_cases,
                             const json_t *records) CS_MUST_USE;
+
+/* Prints a table as --format says, and writes what --json asks for (- : that alone). */
+cs_status cli_write_report(const cli_options *options, const cs_report *report) CS_MUST_USE;
 
 /* An error status (the library's constructor is not public). */
 cs_status cli_error(cs_code code, const char *format, ...)

@@ -143,6 +143,15 @@ static error_t parse_flag(int key, cli_options *out) {
     case KEY_RESUME:
       out->resume = true;
       return 0;
+    case KEY_DIFF:
+      out->diff = true;
+      return 0;
+    case KEY_EXPLAIN:
+      out->explain = true;
+      return 0;
+    case KEY_TRADEOFF:
+      out->tradeoff = true;
+      return 0;
     case KEY_COUNTERS:
     case KEY_NO_COUNTERS:
       out->counters = key == KEY_COUNTERS;

@@ -49,6 +49,9 @@ enum {
   KEY_EXPORT,
   KEY_RESUME,
   KEY_OLDER_THAN,
+  KEY_DIFF,
+  KEY_EXPLAIN,
+  KEY_TRADEOFF,
 };
 
 typedef struct cli_option_entry {

@@ -1,30 +1,74 @@
 /* `convsched plan`: the stages before execution. */
-#include <stdio.h>
+#include "cli/plan.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base.h"
-#include "cli/cli.h"
+/* ---- Two plan files ---- */
 
-static cs_status print_plan(const char *text) {
-  json_t *plan = json_loads(text, 0, NULL);
-  cs_strbuf table = {0};
-  cs_strbuf_printf(&table, "%4s %6s %10s %10s %12s  %-32s %s\n", "#", "stream", "start us",
-                   "end us", "workspace", "task", "candidate");
-  size_t i;
-  json_t *task;
-  json_array_foreach(json_object_get(plan, "tasks"), i, task) {
-    cs_strbuf_printf(&table, "%4zu %6lld %10.1f %10.1f %12lld  %-32s %s\n", i,
-                     (long long)json_integer_value(json_object_get(task, "stream")),
-                     json_number_value(json_object_get(task, "start_us")),
-                     json_number_value(json_object_get(task, "end_us")),
-                     (long long)json_integer_value(
-                         json_object_get(json_object_get(task, "candidate"), "workspace_bytes")),
-                     json_string_value(json_object_get(task, "name")),
-                     json_string_value(json_object_get(json_object_get(task, "candidate"), "id")));
+static cs_status diff_command(const cli_options *options) {
+  char *text = NULL;
+  if (options->models.n != 2) {
+    return cli_error(CS_CODE_USAGE, "plan --diff: wanted two plan files, %d given",
+                     options->models.n);
   }
-  json_decref(plan);
-  return cli_write_buffer(NULL, &table);
+  const char *a = options->models.items[0], *b = options->models.items[1];
+  CS_RETURN_IF_ERROR(cli_check_writable(options->json));
+  CS_RETURN_IF_ERROR(cs_plan_diff_json(a, b, &text));
+  cs_status st = options->json ? cli_write(options->json, text) : plan_print_diff(text);
+  json_t *diff = json_loads(text, 0, NULL);
+  if (st == CS_OK && !json_is_true(json_object_get(diff, "same"))) {
+    st = cli_error(CS_CODE_WRONG_RESULT, "%s and %s: the plans differ", a, b);
+  }
+  json_decref(diff);
+  cs_string_free(text);
+  return st;
+}
+
+/* ---- A plan, and what is told of it ---- */
+
+static cs_status tell_plan(const cli_options *options, const cs_session *session) {
+  char *text = NULL;
+  CS_RETURN_IF_ERROR(cs_session_plan_json(session, &text));
+  cs_status st = options->json ? cli_write(options->json, text) : plan_print(session, text);
+  cs_string_free(text);
+  return st;
+}
+
+static cs_status explain(const cli_options *options, const cs_session *session) {
+  char *text = NULL;
+  CS_RETURN_IF_ERROR(cs_session_explain_json(session, &text));
+  cs_status st = options->json ? cli_write(options->json, text) : plan_print_explanation(text);
+  cs_string_free(text);
+  return st;
+}
+
+static cs_status trade_off(const cli_options *options, const cs_session *session) {
+  cs_report *front = NULL;
+  CS_RETURN_IF_ERROR(cs_session_tradeoff(session, &front));
+  cs_status st = cli_write_report(options, front);
+  cs_report_destroy(front);
+  return st;
+}
+
+static cs_status check_use(const cli_options *options, const char *policy) {
+  if (strcmp(policy, "all") == 0) {
+    return cli_error(CS_CODE_USAGE, "--policy all: a plan is of one policy");
+  }
+  if (options->models.n > 1) {
+    return cli_error(CS_CODE_USAGE, "plan: wanted one model, %d given", options->models.n);
+  }
+  if (options->n_batches > 1 || options->n_precisions > 1) {
+    return cli_error(CS_CODE_USAGE, "one --batch and one --dtype at a time, %d and %d given",
+                     options->n_batches, options->n_precisions);
+  }
+  if (options->explain && options->tradeoff) {
+    return cli_error(CS_CODE_USAGE, "plan: --explain and --tradeoff, wanted one of them");
+  }
+  if (options->format != CS_REPORT_TEXT && !options->tradeoff) {
+    return cli_error(CS_CODE_USAGE, "plan: --format goes with --tradeoff");
+  }
+  return CS_OK;
 }
 
 static cs_status plan_command(const cli_options *options) {
@@ -33,15 +77,9 @@ static cs_status plan_command(const cli_options *options) {
   cs_graph *graph = NULL;
   cs_session *session = NULL;
   cs_session_options session_options;
-  char *text = NULL;
   const char *policy = options->policy ? options->policy : CLI_DEFAULT_POLICY;
-  if (strcmp(policy, "all") == 0) {
-    return cli_error(CS_CODE_USAGE, "--policy all: a plan is of one policy");
-  }
-  if (options->n_batches > 1 || options->n_precisions > 1) {
-    return cli_error(CS_CODE_USAGE, "one --batch and one --dtype at a time, %d and %d given",
-                     options->n_batches, options->n_precisions);
-  }
+  if (options->diff) return diff_command(options);
+  CS_RETURN_IF_ERROR(check_use(options, policy));
   CS_RETURN_IF_ERROR(cli_check_writable(options->json));
   CS_TRY(st, cs_graph_load(options->models.items[0], &graph), done);
   CS_TRY(st, cs_device_open(options->device, cli_logger(options), &device), done);
@@ -49,10 +87,10 @@ static cs_status plan_command(const cli_options *options) {
                       &session_options);
   CS_TRY(st, cs_session_create(device, graph, &session_options, &session), done);
   cli_end_progress();
-  CS_TRY(st, cs_session_plan_json(session, &text), done);
-  st = options->json ? cli_write(options->json, text) : print_plan(text);
+  st = options->tradeoff  ? trade_off(options, session)
+       : options->explain ? explain(options, session)
+                          : tell_plan(options, session);
 done:
-  cs_string_free(text);
   cs_session_destroy(session);
   cs_graph_destroy(graph);
   cs_device_close(device);
@@ -61,14 +99,17 @@ done:
 
 const cli_command cli_plan = {
     .name = "plan",
-    .arguments = "MODEL.json",
-    .summary = "Plan a network and print or write the plan",
+    .arguments = "MODEL.json\n--diff A.plan.json B.plan.json",
+    .summary = "Plan a network and print, write, explain or compare plans",
     .help =
         "Plans a network and prints the plan, or writes it as convsched.plan/1 with --json; "
-        "`run --plan FILE` executes it.\v"
+        "`run --plan FILE` executes it. --explain tells what was chosen and why tasks do not "
+        "overlap, --tradeoff what less memory costs, --diff what two plan files differ in.\v"
         "Examples:\n  convsched plan models/googlenet.json --dtype f16 --json googlenet.plan.json\n"
-        "  convsched plan models/googlenet.json --dtype f16 --device sim:h100.jsonl.gz",
-    .options = CLI_PLANNING | CLI_JSON,
+        "  convsched plan models/googlenet.json --dtype f16 --tradeoff --format csv\n"
+        "  convsched plan models/googlenet.json --dtype f16 --device sim:h100.jsonl.gz\n"
+        "  convsched plan --diff googlenet.plan.json other.plan.json",
+    .options = CLI_PLANNING | CLI_PLANS | CLI_JSON,
     .min_models = 1,
-    .max_models = 1,
+    .max_models = 2,
     .run = plan_command};

@@ -12,7 +12,7 @@ static cs_status print_as(const cs_report *report, cs_report_format format, cons
   return st;
 }
 
-static cs_status write_report(const cli_options *options, const cs_report *report) {
+cs_status cli_write_report(const cli_options *options, const cs_report *report) {
   cs_status st = options->json ? print_as(report, CS_REPORT_JSON, options->json) : CS_OK;
   bool printed = options->json && strcmp(options->json, "-") == 0;
   return st != CS_OK || printed ? st : print_as(report, options->format, NULL);
@@ -51,7 +51,7 @@ static cs_status report_command(const cli_options *options) {
     st = cs_device_open(options->device, cli_logger(options), &device);
   }
   if (st == CS_OK) st = make_report(options, device, graph, &report);
-  if (st == CS_OK) st = write_report(options, report);
+  if (st == CS_OK) st = cli_write_report(options, report);
   cs_report_destroy(report);
   cs_graph_destroy(graph);
   cs_device_close(device);

@@ -5,14 +5,6 @@
 
 #include "cli/run.h"
 
-static void print_bytes(char *out, size_t size, double bytes) {
-  if (bytes >= 1 << 30) {
-    snprintf(out, size, "%.2f GiB", bytes / (1 << 30));
-  } else {
-    snprintf(out, size, "%.1f MiB", bytes / (1 << 20));
-  }
-}
-
 static void print_header(const run_case *run, cs_strbuf *text) {
   char *device = NULL;
   cs_status st = cs_device_info_json(run->device, &device);
@@ -54,7 +46,7 @@ static void print_ratio(cs_strbuf *text, double us, double bound) {
 
 static void print_row(const run_case *run, const run_contender *contender, cs_strbuf *text) {
   char memory[32];
-  print_bytes(memory, sizeof memory, run_info_number(contender, "arena_bytes"));
+  cli_bytes_text(memory, sizeof memory, run_info_number(contender, "arena_bytes"));
   double us = run_latency_us(run, contender);
   if (run->simulated) {
     cs_strbuf_printf(text, "%-12s %12.1f", contender->policy, us);
@@ -67,6 +59,7 @@ static void print_row(const run_case *run, const run_contender *contender, cs_st
                    run_latency_us(run, &run->contenders[0]) / us);
   print_ratio(text, us, run_bound(contender, "roofline_us"));
   print_ratio(text, us, run_bound(contender, "critical_path_us"));
+  print_ratio(text, us, run_bound(contender, "area_us"));
   if (run->simulated) {
     cs_strbuf_printf(text, "\n");
   } else {
@@ -94,18 +87,8 @@ static void print_ablation(const run_case *run, cs_strbuf *text) {
 
 static void print_bounds(const run_case *run, cs_strbuf *text) {
   const run_contender *chosen = &run->contenders[run->n - 1];
-  double roofline = run_bound(chosen, "roofline_us"),
-         critical = run_bound(chosen, "critical_path_us");
-  if (roofline > 0) {
-    cs_strbuf_printf(text,
-                     "Roofline (a bound) %.1f us; critical path of the fastest candidates (an "
-                     "estimate, cold weights) %.1f us.\n",
-                     roofline, critical);
-  } else if (critical > 0) {
-    cs_strbuf_printf(text,
-                     "Critical path of the fastest candidates (an estimate, cold weights) %.1f us; "
-                     "no roofline: the device's peak rates are not in the profile.\n",
-                     critical);
+  if (json_object_get(chosen->info, "bounds")) {
+    cli_print_bounds(json_object_get(chosen->info, "bounds"), text);
   } else if (run->options->plan) {
     cs_strbuf_printf(text, "No bounds: a plan from a file is run without the profile.\n");
   }
@@ -113,6 +96,10 @@ static void print_bounds(const run_case *run, cs_strbuf *text) {
 
 static void print_details(const run_case *run, cs_strbuf *text) {
   print_bounds(run, text);
+  for (int i = 1; i < run->n; i++) {
+    cli_print_memory(run->contenders[i].policy, json_object_get(run->contenders[i].info, "memory"),
+                     text);
+  }
   if (run->simulated) {
     cs_strbuf_printf(text,
                      "Times are predicted by the SM model from what was recorded of this device; "
@@ -151,8 +138,9 @@ static void print_column_names(const run_case *run, cs_strbuf *text) {
   } else {
     cs_strbuf_printf(text, "%-12s %10s %10s %10s", "policy", "median us", "p90 us", "b2b us");
   }
-  cs_strbuf_printf(text, " %7s %7s %10s %9s %10s %10s%s\n", "streams", "kernels", "memory",
-                   "vs seq.", "vs roof", "vs path", run->simulated ? "" : "  error, verdict");
+  cs_strbuf_printf(text, " %7s %7s %10s %9s %10s %10s %10s%s\n", "streams", "kernels", "memory",
+                   "vs seq.", "vs roof", "vs path", "vs area",
+                   run->simulated ? "" : "  error, verdict");
 }
 
 cs_status run_table(const run_case *run, char **out) {

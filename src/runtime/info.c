@@ -37,13 +37,6 @@ static json_t *measured_json(const cs_measure_report *measured) {
                    "seconds", measured->seconds);
 }
 
-static json_t *bounds_json(const cs_bounds *bounds) {
-  double roofline = bounds->roofline_us;
-  return json_pack("{s:o, s:f}", "roofline_us",
-                   isfinite(roofline) ? json_real(roofline) : json_null(), "critical_path_us",
-                   bounds->critical_path_us);
-}
-
 /* Tasks by the layout of their outputs; *copies: those that are layout transforms. */
 static json_t *layouts_json(const cs_program *program, int *copies) {
   int counts[CS_LAYOUT_COUNT] = {0};
@@ -58,6 +51,26 @@ static json_t *layouts_json(const cs_program *program, int *copies) {
     json_object_set_new(layouts, cs_layout_name((cs_layout)l), json_integer(counts[l]));
   }
   return layouts;
+}
+
+static json_t *bytes_json(int64_t arena, int64_t workspace) {
+  return json_pack("{s:I, s:I}", "arena_bytes", (json_int_t)arena, "workspace_bytes",
+                   (json_int_t)workspace);
+}
+
+json_t *cs_memory_json(const cs_plan *plan, const cs_plan_bytes *sequential) {
+  return json_pack("{s:o, s:o, s:o}", "plan", bytes_json(plan->arena_bytes, plan->workspace_peak),
+                   "sequential", bytes_json(sequential->arena, sequential->workspace),
+                   "concurrency_costs",
+                   bytes_json(plan->arena_bytes - sequential->arena,
+                              plan->workspace_peak - sequential->workspace));
+}
+
+json_t *cs_bounds_json(const cs_bounds *bounds) {
+  return json_pack("{s:o, s:f, s:o}", "roofline_us",
+                   isfinite(bounds->roofline_us) ? json_real(bounds->roofline_us) : json_null(),
+                   "critical_path_us", bounds->critical_path_us, "area_us",
+                   isfinite(bounds->area_us) ? json_real(bounds->area_us) : json_null());
 }
 
 cs_status cs_session_info_json(const cs_session *session, char **out) {
@@ -85,7 +98,8 @@ cs_status cs_session_info_json(const cs_session *session, char **out) {
                         json_integer((json_int_t)session->realised.weights_bytes));
   }
   if (planned->choices) {
-    json_object_set_new(json, "bounds", bounds_json(&planned->bounds));
+    json_object_set_new(json, "bounds", cs_bounds_json(&planned->bounds));
+    json_object_set_new(json, "memory", cs_memory_json(plan, &planned->sequential));
   }
   json_object_set_new(json, "timings_s",
                       json_pack("{s:f, s:f, s:f, s:f}", "load", session->timings.load, "profile",

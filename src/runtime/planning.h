@@ -27,6 +27,9 @@ cs_policy_input cs_planning_input(const cs_session *session);
 /* Binds the batch, applies passes, opens the profile; what to measure for the session's policy. */
 cs_status cs_planning_begin(cs_session *session, cs_measure_options *measure) CS_MUST_USE;
 
+/* Puts the measured schedules of the program into the input, as the profile has them now. */
+cs_status cs_planning_schedules(const cs_session *session, cs_policy_input *input) CS_MUST_USE;
+
 /* The cheapest layout assignment by measured times, lowered. Measures what it needs. */
 cs_status cs_choose_program(cs_session *session, const cs_measure_options *measure,
                             cs_program **out) CS_MUST_USE;

@@ -4,10 +4,7 @@
 
 #include "report/report.h"
 #include "runtime/device.h"
-
-struct cs_report {
-  cs_table table;
-};
+#include "runtime/report.h"
 
 void cs_report_options_init(cs_report_options *options) {
   *options = (cs_report_options){.struct_size = sizeof *options};

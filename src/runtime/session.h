@@ -36,6 +36,7 @@ typedef struct cs_planned {
   cs_task_choices *choices; /* per task */
   cs_plan *plan;
   cs_bounds bounds;
+  cs_plan_bytes sequential; /* of the sequential plan of the same program, with `choices` only */
   cs_measure_report measured;
 } cs_planned;
 
@@ -78,6 +79,14 @@ cs_status cs_session_generate_inputs(cs_session *session) CS_MUST_USE;
 /* ---- planning.c ---- */
 cs_status cs_planning_run(cs_session *session) CS_MUST_USE;
 void cs_planned_free(cs_planned *planned);
+
+/* ---- info.c ---- */
+struct json_t;
+/* {"roofline_us", "critical_path_us", "area_us" (null: not known)}; NULL: no memory. */
+struct json_t *cs_bounds_json(const cs_bounds *bounds);
+/* {"plan", "sequential", "concurrency_costs": {"arena_bytes", "workspace_bytes"}}; NULL: no memory.
+ */
+struct json_t *cs_memory_json(const cs_plan *plan, const cs_plan_bytes *sequential);
 
 /* ---- realise.c ---- */
 /* Prepares candidates, packs and uploads weights, allocates the arena, realises the schedule. */

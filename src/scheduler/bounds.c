@@ -49,5 +49,6 @@ cs_status cs_bounds_of(const cs_program *program, const cs_task_choices *choices
   cs_program_totals(program, &total_flops, &total_bytes);
   double compute_us = total_flops / flops * 1e6, memory_us = total_bytes / bandwidth * 1e6;
   out->roofline_us = compute_us > memory_us ? compute_us : memory_us;
+  out->area_us = NAN;
   return critical_path(program, choices, &out->critical_path_us);
 }

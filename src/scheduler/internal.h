@@ -73,6 +73,23 @@ cs_status cs_plan_heaviest_antichain(const cs_plan *plan, bool *members,
 cs_status cs_plan_limit_workspace(cs_plan *plan, const cs_program *program,
                                   const cs_task_choices *choices, int64_t limit) CS_MUST_USE;
 
+/* The peak with every task at its least workspace; the plan is left as it was. */
+cs_status cs_plan_smallest_workspace(cs_plan *plan, const cs_task_choices *choices,
+                                     int64_t *out) CS_MUST_USE;
+/* Gives every task the fastest of its candidates with the least workspace. */
+cs_status cs_plan_spare_workspace(cs_plan *plan, const cs_task_choices *choices) CS_MUST_USE;
+/* policy->plan and cs_plan_finish; the arena may exceed the memory limit. */
+cs_status cs_plan_draft(const cs_policy *policy, const cs_policy_input *input,
+                        cs_plan **out) CS_MUST_USE;
+/* The arena of one stream in program order with least workspaces, bytes. */
+cs_status cs_plan_least_memory(const cs_policy_input *input, int64_t *out) CS_MUST_USE;
+/* Puts a plan whose arena is within the memory limit in place of the policy's draft *plan: the one
+ * predicted fastest of those with at most all, half, a quarter, … of the streams and of one stream
+ * in program order, each with as little workspace as it must have. NOT_FOUND: the arena is larger
+ * even with one stream and least workspaces; the message says how large. */
+cs_status cs_plan_hold_memory(const cs_policy *policy, const cs_policy_input *input,
+                              cs_plan **plan) CS_MUST_USE;
+
 /* The index of the choice with this candidate id, -1 if there is none. */
 int cs_choice_find(const cs_task_choices *choices, const char *id);
 
@@ -105,6 +122,9 @@ void cs_dag_free(cs_dag *dag);
 /* Ancestors of every node as n bit sets of cs_bit_words(n) words; NULL: no memory. free() releases.
  */
 uint64_t *cs_dag_ancestors(const cs_dag *dag);
+/* closes[n]: every later node depends on node t and on all nodes before it, so that a block ends
+ * with t. `ancestors` as cs_dag_ancestors gives them. */
+void cs_dag_blocks(const uint64_t *ancestors, int n, bool *closes);
 /* The minimum equivalent graph: the transitive reduction. */
 cs_status cs_dag_reduce(const cs_dag *dag, cs_dag *out) CS_MUST_USE;
 /* Longest time from the start of each node to the end of the graph, the node's own included. */

@@ -13,25 +13,6 @@ typedef struct cutter {
   bool *closes;        /* per task: every later task depends on it and all before it */
 } cutter;
 
-/* ---- Blocks ---- */
-
-/* How many of the first tasks are ancestors of t, without a gap. */
-static int leading_ancestors(const cutter *c, int t) {
-  const uint64_t *set = c->ancestors + (size_t)t * c->words;
-  for (size_t w = 0; w < c->words; w++)
-    if (~set[w]) return (int)(w * 64) + __builtin_ctzll(~set[w]);
-  return c->n;
-}
-
-static void find_blocks(cutter *c) {
-  int shared = c->n; /* first tasks that all later ones depend on */
-  for (int t = c->n - 1; t >= 0; t--) {
-    c->closes[t] = shared > t;
-    int leading = leading_ancestors(c, t);
-    if (leading < shared) shared = leading;
-  }
-}
-
 /* ---- Windows ---- */
 
 /* Do tasks of a window that is no wider than the limit stay so with one more? Width is tasks less
@@ -131,7 +112,7 @@ cs_status cs_ios_windows_of(const cs_policy_input *input, cs_ios_windows *out) {
   if (!allocate(&c, out))
     CS_FAIL(st, done, CS_CODE_NO_MEMORY, "out of memory for the windows of %d tasks", c.n);
   find_starts(&c);
-  find_blocks(&c);
+  cs_dag_blocks(c.ancestors, c.n, c.closes);
   for (int t = 0, begin = 0; t < c.n; t++) {
     out->order[t] = t;
     if (!c.closes[t]) continue;

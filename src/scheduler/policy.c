@@ -74,12 +74,23 @@ cs_status cs_plan_make(const cs_policy *policy, const cs_policy_input *input, cs
   *out = NULL;
   CS_RETURN_IF_ERROR(check_input(input));
   cs_status st = CS_OK;
-  cs_plan *plan = cs_calloc(1, sizeof *plan);
-  if (!plan) return cs_no_memory("a plan", sizeof *plan);
-  CS_TRY(st, policy->plan(input, plan), done);
-  CS_TRY(st, cs_plan_finish(plan, policy->name, input), done);
+  cs_plan *plan = NULL;
+  CS_TRY(st, cs_plan_draft(policy, input, &plan), done);
+  if (input->memory_limit > 0 && plan->arena_bytes > input->memory_limit) {
+    CS_TRY(st, cs_plan_hold_memory(policy, input, &plan), done);
+    CS_TRY(st, cs_plan_check(plan, input->program, input->workspace_limit, input->memory_limit),
+           done);
+  }
   *out = plan, plan = NULL;
 done:
   cs_plan_destroy(plan);
   return cs_annotate(st, "policy %s: ", policy->name);
+}
+
+cs_status cs_sequential_memory(const cs_policy_input *input, cs_plan_bytes *out) {
+  cs_plan *plan;
+  CS_RETURN_IF_ERROR(cs_plan_draft(&cs_policy_sequential, input, &plan));
+  *out = (cs_plan_bytes){plan->arena_bytes, plan->workspace_peak};
+  cs_plan_destroy(plan);
+  return CS_OK;
 }

@@ -55,9 +55,18 @@ const cs_policy *cs_policy_find(const char *name); /* NULL: unknown */
 const cs_policy *const *cs_policy_all(int *count);
 
 /* policy->plan, then workspaces held to the limit (slower candidates with less workspace where an
- * antichain exceeds it), memory, predicted timeline, and cs_plan_check. */
+ * antichain exceeds it), memory, predicted timeline, and cs_plan_check. An arena beyond the memory
+ * limit is made smaller by less workspace and fewer streams, down to one in program order;
+ * NOT_FOUND says the least that took, a limit with which every policy plans. */
 cs_status cs_plan_make(const cs_policy *policy, const cs_policy_input *input,
                        cs_plan **out) CS_MUST_USE;
+
+/* What the sequential policy's plan takes under the workspace limit, without a memory limit: what
+ * concurrency costs in bytes is told against it. */
+typedef struct cs_plan_bytes {
+  int64_t arena, workspace; /* workspace: most in use at once */
+} cs_plan_bytes;
+cs_status cs_sequential_memory(const cs_policy_input *input, cs_plan_bytes *out) CS_MUST_USE;
 
 /* ---- Layouts ---- */
 
@@ -76,9 +85,18 @@ typedef struct cs_bounds {
   double roofline_us;      /* max(total flops / peak, total fewest bytes / bandwidth): a bound; NaN:
                               not known */
   double critical_path_us; /* longest path of fastest candidates, cold: an estimate, not a bound */
+  double area_us;          /* cs_area_us, which cs_bounds_of leaves to its caller; NaN: not known */
 } cs_bounds;
 /* Rates of 0 FLOP/s and 0 bytes/s: not known. BAD_INPUT: only one is, or one is negative. */
 cs_status cs_bounds_of(const cs_program *program, const cs_task_choices *choices, double flops,
                        double bandwidth, cs_bounds *out) CS_MUST_USE;
+/* What the fastest candidates take of the machine: for each resource of an SM the share that a
+ * kernel's blocks hold of it, times how long they hold it, summed over all kernels and divided by
+ * the SMs; the largest over the resources, in microseconds. An estimate: no schedule of just these
+ * candidates is faster while blocks take the time they take alone, but candidates that are slower
+ * alone may take less. On a CPU the resource is cores. NaN: not known of some task (its kernels are
+ * not recorded), or no device. */
+double cs_area_us(const cs_program *program, const cs_task_choices *choices,
+                  const cs_device_info *device);
 
 #endif

@@ -78,16 +78,19 @@ done:
 
 /* ---- As measured ---- */
 
-/* Whether it holds the limits. Without any this costs nothing: a plan is made of it anyway. */
+/* Whether it holds the workspace limit; the memory limit is held afterwards, whatever the policy.
+ */
 static cs_status fits(const cs_policy_input *input, const cs_configuration *configuration,
                       bool *out) {
   cs_plan *plan = NULL;
   *out = true;
-  if (input->memory_limit == 0 && input->workspace_limit == 0) return CS_OK;
-  cs_status st = cs_configuration_plan(configuration, cs_policy_coselect.name, input, &plan);
+  cs_policy_input unlimited = *input;
+  unlimited.memory_limit = 0;
+  unlimited.model = NULL;
+  if (input->workspace_limit == 0) return CS_OK;
+  cs_status st = cs_configuration_plan(configuration, cs_policy_coselect.name, &unlimited, &plan);
   cs_plan_destroy(plan);
-  cs_code code = cs_status_code(st);
-  if (code != CS_CODE_NO_MEMORY && code != CS_CODE_NOT_FOUND) return st;
+  if (cs_status_code(st) != CS_CODE_NOT_FOUND) return st;
   cs_status_free(st);
   *out = false;
   return CS_OK;

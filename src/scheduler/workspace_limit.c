@@ -52,8 +52,7 @@ static cs_status lighten(cs_plan *plan, const cs_task_choices *choices, const bo
   return CS_OK;
 }
 
-/* The peak with every task at its least workspace; the plan is left as it was. */
-static cs_status smallest_peak(cs_plan *plan, const cs_task_choices *choices, int64_t *out) {
+cs_status cs_plan_smallest_workspace(cs_plan *plan, const cs_task_choices *choices, int64_t *out) {
   size_t n = (size_t)plan->n_tasks;
   int64_t *kept = cs_calloc(n, sizeof *kept);
   if (!kept) return cs_no_memory("workspaces", n * sizeof *kept);
@@ -68,6 +67,16 @@ static cs_status smallest_peak(cs_plan *plan, const cs_task_choices *choices, in
   return st;
 }
 
+cs_status cs_plan_spare_workspace(cs_plan *plan, const cs_task_choices *choices) {
+  for (int p = 0; p < plan->n_tasks; p++) {
+    const cs_plan_task *placed = &plan->tasks[p];
+    const cs_task_choices *own = &choices[placed->task];
+    CS_RETURN_IF_ERROR(cs_plan_place(plan, p, placed->task, placed->stream,
+                                     own->choices[smallest_choice(own)].candidate));
+  }
+  return CS_OK;
+}
+
 cs_status cs_plan_limit_workspace(cs_plan *plan, const cs_program *program,
                                   const cs_task_choices *choices, int64_t limit) {
   cs_status st = CS_OK;
@@ -76,7 +85,7 @@ cs_status cs_plan_limit_workspace(cs_plan *plan, const cs_program *program,
   if (!members) return cs_no_memory("an antichain", (size_t)plan->n_tasks);
   CS_TRY(st, cs_plan_heaviest_antichain(plan, members, &weight), done);
   if (weight > limit) {
-    CS_TRY(st, smallest_peak(plan, choices, &smallest), done);
+    CS_TRY(st, cs_plan_smallest_workspace(plan, choices, &smallest), done);
     if (smallest > limit)
       CS_FAIL(st, done, CS_CODE_NOT_FOUND,
               "no candidates of %s on %d streams hold the workspace limit: wanted at most %" PRId64

@@ -1,7 +1,9 @@
 """Weights, arrays, disks, devices and caches that fail: the exit code and one message."""
+import functools
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import struct
@@ -185,9 +187,17 @@ class Devices(CommandTest):
         self.accepted(self.execute("run", self.model()))
 
     def test_memory_limit(self):
-        code, _, err = self.run_tiny("--memory-limit", "64")
-        self.assertIn(code, (BAD_INPUT, FAILURE))
-        self.assertIn("64", err)
+        """A limit below the minimum names the minimum of the policy, which is then accepted."""
+        least = {}
+        for policy in ("streams", "sequential"):
+            plan = functools.partial(self.execute, "plan", self.model(), "--device", "cpu", "--policy", policy,
+                                     "--memory-limit")
+            err = self.refused(plan("64"), BAD_INPUT, f"policy {policy}", "memory limit", "at most 64 bytes")
+            least[policy] = int(re.search(r"the smallest possible is (\d+)", err)[1])
+            self.accepted(plan(least[policy]))
+        # All that is run must hold it; the wanted policy is planned first.
+        self.refused(self.run_tiny("--memory-limit", "64"), BAD_INPUT, "policy streams", least["streams"])
+        self.accepted(self.run_tiny("--memory-limit", max(least.values())))
 
 
 class Cache(CommandTest):

@@ -32,6 +32,15 @@ class Run(CommandTest):
             self.assertLessEqual(latency["median"], latency["p90"])
             self.assertTrue(policy["verification"]["passed"])
             self.assertGreater(policy["arena_bytes"], 0)
+            memory = policy["memory"]
+            self.assertEqual(memory["plan"]["arena_bytes"], policy["arena_bytes"])
+            self.assertEqual(memory["plan"]["workspace_bytes"], policy["workspace_bytes"])
+            for key in ("arena_bytes", "workspace_bytes"):
+                self.assertEqual(memory["concurrency_costs"][key], policy[key] - memory["sequential"][key])
+            if policy["name"] == "sequential":
+                self.assertEqual(memory["plan"], memory["sequential"])
+        for bound in ("roofline_us", "critical_path_us", "area_us"):
+            self.assertGreater(record["bounds"][bound], 0)
         self.assertEqual(policies["sequential"]["streams"], 1)
         ratio = (policies["sequential"]["latency_us"]["median"] /
                  policies["streams"]["latency_us"]["median"])
@@ -150,12 +159,16 @@ class OtherCommands(CommandTest):
 
     def test_plan_table(self):
         out, _ = self.accepted(self.execute("plan", self.model(), "--device", "cpu", "--policy", "sequential"))
-        rows = [line.split() for line in out.splitlines()[1:]]
+        table, summary = out.split("\n\n")
+        rows = [line.split() for line in table.splitlines()[1:]]
         # Where the measured layouts differ, copies stand between the convolutions and the concat.
         names = [row[5] for row in rows]
         self.assertEqual({name for name in names if not name.startswith("copy:")}, {"conv1", "conv2"})
         copied = {name.split(":")[1] for name in names if name.startswith("copy:")}
         self.assertLessEqual(copied, {"x", "conv1", "relu1", "conv2", "cat"})
+        self.assertRegex(summary, r"Predicted: [0-9.]+ us on 1 streams\.")
+        self.assertRegex(summary, r"area of the fastest candidates \(an estimate\) [0-9.]+ us\.")
+        self.assertRegex(summary, r"arena [0-9.]+ [KM]iB \(\+0.0 MiB\), workspace at most ")
 
     def test_plan_is_reproducible(self):
         self.accepted(self.run_tiny("--policy", "streams"))

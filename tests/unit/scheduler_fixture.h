@@ -219,6 +219,28 @@ static inline cs_policy_input fixture_input(const fixture *f, int max_streams,
                            .graph_hash = 42};
 }
 
+/* Plans under a memory limit that may be too small: within it, or refused with a larger one that is
+ * accepted. The plan made. */
+static inline cs_plan *make_in_memory(const cs_policy *policy, cs_policy_input input) {
+  cs_plan *plan = NULL;
+  long long least = 0;
+  cs_status st = cs_plan_make(policy, &input, &plan);
+  if (st != CS_OK) {
+    const char *message = cs_status_message(st);
+    const char *at = strstr(message, "the smallest possible is ");
+    if (cs_status_code(st) != CS_CODE_NOT_FOUND || !strstr(message, "memory limit") || !at ||
+        sscanf(at, "the smallest possible is %lld", &least) != 1)
+      fail_msg("%s", message);
+    cs_status_free(st);
+    assert_null(plan);
+    assert_true(least > input.memory_limit);
+    input.memory_limit = least;
+    assert_ok(cs_plan_make(policy, &input, &plan));
+  }
+  assert_ok(cs_plan_check(plan, input.program, input.workspace_limit, input.memory_limit));
+  return plan;
+}
+
 /* before[b][a] by brute force: a has always finished when b starts. Positions that a malformed plan
  * waits for and that do not exist count for nothing. */
 #define ORACLE_MAX 64

@@ -174,14 +174,11 @@ static void the_memory_limit_holds(void **state) {
   char wanted[64];
   cs_rng_init(&rng, 14, 1);
   inception(&f, &rng, 3, 1000);
-  cs_plan *plan = make(&f, &cs_policy_streams, 8), *other = NULL;
-  cs_policy_input input = fixture_input(&f, 8, 0, plan->arena_bytes);
-  assert_ok(cs_plan_make(&cs_policy_streams, &input, &other));
-  cs_plan_destroy(other);
-  input.memory_limit--;
-  snprintf(wanted, sizeof wanted, "needs %lld bytes", (long long)plan->arena_bytes);
-  assert_fails(cs_plan_make(&cs_policy_streams, &input, &other), CS_CODE_NO_MEMORY, wanted);
-  assert_null(other);
+  cs_plan *plan = make(&f, &cs_policy_streams, 8);
+  int64_t arena = plan->arena_bytes;
+  snprintf(wanted, sizeof wanted, "needs %lld bytes", (long long)arena);
+  assert_ok(cs_plan_memory(plan, &f.program, true, arena));
+  assert_fails(cs_plan_memory(plan, &f.program, true, arena - 1), CS_CODE_NO_MEMORY, wanted);
   cs_plan_destroy(plan);
   fixture_free(&f);
 }
