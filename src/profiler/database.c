@@ -244,6 +244,17 @@ const cs_device_info *cs_profile_device(const cs_profile *profile) {
 
 /* ---- What may be used ---- */
 
+/* Records that an enumeration may have led to. */
+int cs_op_profile_count(const cs_op_profile *operation, const cs_completion *of) {
+  int n = 0;
+  for (int i = 0; i < operation->n_records; i++) {
+    const cs_candidate *candidate = &operation->records[i].candidate;
+    n += candidate->workspace_bytes <= of->workspace_limit &&
+         (of->threads == 0 || candidate->threads == 0 || candidate->threads == of->threads);
+  }
+  return n;
+}
+
 bool cs_op_profile_covers(const cs_op_profile *operation, const cs_completion *wanted) {
   if (!operation) return false;
   bool has_threads = false;
@@ -254,6 +265,7 @@ bool cs_op_profile_covers(const cs_op_profile *operation, const cs_completion *w
     const cs_completion *done = &operation->completions[i];
     if (done->candidates < CS_CANDIDATES_VERSION) continue;
     if (done->workspace_limit < wanted->workspace_limit || (wanted->full && !done->full)) continue;
+    if (cs_op_profile_count(operation, done) < done->records) continue;
     if (done->threads == wanted->threads || (done->threads == 0 && has_threads)) return true;
   }
   return false;

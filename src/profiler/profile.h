@@ -62,6 +62,7 @@ typedef struct cs_completion {
   int threads; /* cs_measure_options.threads it was done for; 0: any */
   bool full;
   int candidates; /* CS_CANDIDATES_VERSION of the program that did it; set when it is marked */
+  int records;    /* how many of its candidates were known then; set when it is marked */
 } cs_completion;
 
 /* Everything known about one operation on one device. */
@@ -103,7 +104,8 @@ cs_status cs_profile_mark_completion(cs_profile *profile, const char *signature,
                                      const cs_completion *completion) CS_MUST_USE;
 /* True if what is known covers an enumeration under `wanted`: done by a program that knew today's
  * candidates, under at least the workspace limit, for the same threads (or for any, with
- * measurements for these), full if wanted so. */
+ * measurements for these), full if wanted so, and with no fewer records left than it had (damaged
+ * lines are misses, to be measured again). */
 bool cs_op_profile_covers(const cs_op_profile *operation, const cs_completion *wanted);
 /* May this record be planned with: not rejected, workspace within the limit, deterministic if
  * wanted, prepared for `threads` threads (0: any; a candidate without a thread count fits all). */

@@ -60,6 +60,22 @@ class Transfer(CommandTest):
                          "none/x.jsonl")
         self.assertEqual(list((self.folder / "cache").rglob("*.jsonl")), [])
 
+    def test_damaged_measurements(self):
+        """They are misses: measured again once, the damaged lines kept."""
+        self.accepted(self.profile(self.model(), "--policy", "sequential"))
+        path = next((self.folder / "cache").rglob("profile-*.jsonl"))
+        lines = path.read_bytes().splitlines(keepends=True)
+        op = json.dumps(json.loads(lines[0])["op"]).encode()
+        damaged = b"".join(line.replace(b'"cold_us":', b'"cold_us":-') if op in line else line
+                           for line in lines)
+        path.write_bytes(damaged)
+        out, err = self.accepted(self.profile(self.model(), "--policy", "sequential"))
+        self.assertIn("damaged (line", err)
+        self.assertNotIn(" 0 candidates measured", out)
+        self.assertTrue(path.read_bytes().startswith(damaged))
+        out, _ = self.accepted(self.profile(self.model(), "--policy", "sequential", "--frozen"))
+        self.assertIn(" 0 candidates measured", out)
+
     def test_cache_of_another_folder(self):
         self.accepted(self.profile("--export", "a.jsonl"))
         other = self.folder / "other"
