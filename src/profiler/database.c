@@ -19,7 +19,11 @@ cs_status cs_default_cache_directory(char **out) {
   } else if (home && home[0] == '/') {
     cs_strbuf_printf(&path, "%s/.cache/convsched/v1", home);
   } else {
-    return cs_error(CS_CODE_IO, "no cache directory: neither XDG_CACHE_HOME nor HOME is set");
+    return cs_error(
+        CS_CODE_IO,
+        "no cache directory: found XDG_CACHE_HOME \"%s\" and HOME \"%s\", wanted one of them to be "
+        "an absolute path",
+        cache ? cache : "", home ? home : "");
   }
   return cs_strbuf_take(&path, out);
 }

@@ -2,6 +2,8 @@
 `--import` and `--resume`, on the CPU."""
 import gzip
 import json
+import os
+import resource
 
 import harness
 from harness import BAD_INPUT, USAGE, CommandTest
@@ -51,6 +53,44 @@ class Transfer(CommandTest):
         self.accepted(self.execute("cache", "clear"))
         self.refused(self.profile("--export", "x.jsonl"), BAD_INPUT, "nothing is measured")
         self.assertFalse((self.folder / "x.jsonl").exists())
+
+    def test_compressed_in_several_pieces(self):
+        self.accepted(self.profile("--export", "a.jsonl"))
+        lines = (self.folder / "a.jsonl").read_bytes().splitlines(keepends=True)
+        pieces = [gzip.compress(b"".join(lines[i::2])) for i in range(2)]
+        path = self.file("two.gz", b"".join(pieces))
+        _, err = self.accepted(self.profile("--cache", self.folder / "other", "--import", path))
+        self.assertIn(f"{len(lines)} lines of it were news", err)
+        path = self.file("trailing.gz", pieces[0] + b"more")
+        self.refused(self.profile("--import", path), BAD_INPUT, path, "4 bytes behind its end")
+
+    def test_export_over_the_database(self):
+        path = next((self.folder / "cache").rglob("profile-*.jsonl"))
+        with path.open("a") as file:
+            file.write("damaged\n")
+        text = path.read_bytes()
+        result = self.profile("--export", path, "--quiet")
+        self.assertEqual(result[0], USAGE, result[2])
+        self.assertIn("the profile database itself", result[2])
+        self.assertEqual(path.read_bytes(), text)
+
+    def test_size_limit_of_the_shell(self):
+        """`ulimit -f` ends nothing halfway: a write that fails is a message, and leaves no rest."""
+        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+        self.refused(self.execute("profile", "--device", "cpu", "--export", "a.jsonl",
+                                  preexec_fn=limit), harness.FAILURE, "a.jsonl", "File too large")
+        self.assertEqual([path.name for path in self.folder.iterdir()], ["cache"])
+
+    def test_database_that_is_a_pipe(self):
+        path = next((self.folder / "cache").rglob("profile-*.jsonl"))
+        path.unlink()
+        os.mkfifo(path)
+        _, _, err = self.profile("--export", "x.jsonl")
+        self.assertIn("wanted a file", err)
+
+    def test_names_that_are_empty(self):
+        for option in ("--import", "--export", "--cache", "--json"):
+            self.refused(self.profile(self.model(), option, ""), USAGE, option, "wanted a name")
 
     def test_files_that_cannot_be_written(self):
         """Found out before anything is measured."""
