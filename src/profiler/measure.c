@@ -176,6 +176,22 @@ cs_status cs_measure_operations(cs_measuring *m, cs_operation *operations, int n
   return CS_OK;
 }
 
+/* Reports the operation unless an earlier call, for the same threads, did so. */
+static cs_status report_operation(const cs_wanted *wanted, const char *signature, bool cached) {
+  char *key = NULL;
+  cs_strbuf text = {0};
+  json_t *reported = wanted->options->reported;
+  cs_strbuf_printf(&text, "%d %s", wanted->options->threads, signature);
+  CS_RETURN_IF_ERROR(cs_strbuf_take(&text, &key));
+  bool again = json_object_get(reported, key) != NULL;
+  bool failed = reported && !again && json_object_set_new(reported, key, json_true()) != 0;
+  free(key);
+  if (failed) return cs_no_memory("signatures", strlen(signature));
+  wanted->report->operations += !again;
+  wanted->report->operations_cached += !again && cached;
+  return CS_OK;
+}
+
 /* Appends the task's operation unless it is there or the profile covers it. */
 static cs_status want_operation(const cs_wanted *wanted, const cs_op_desc *desc, const char *name,
                                 json_t *seen, cs_operation *out, int *n) {
@@ -190,12 +206,10 @@ static cs_status want_operation(const cs_wanted *wanted, const cs_op_desc *desc,
     st = cs_no_memory("signatures", strlen(signature));
     goto done;
   }
-  wanted->report->operations++;
-  if (!wanted->options->refresh &&
-      cs_op_profile_covers(cs_profile_find(wanted->profile, signature), &completion)) {
-    wanted->report->operations_cached++;
-    goto done;
-  }
+  bool cached = !wanted->options->refresh &&
+                cs_op_profile_covers(cs_profile_find(wanted->profile, signature), &completion);
+  CS_TRY(st, report_operation(wanted, signature, cached), done);
+  if (cached) goto done;
   if (wanted->options->frozen) {
     st = cs_error(CS_CODE_NOT_FOUND,
                   "%s: not measured under a workspace limit of %lld bytes, and measuring is "

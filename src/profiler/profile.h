@@ -145,6 +145,8 @@ typedef struct cs_measure_options {
   int threads; /* CPU: threads per stream; 0 elsewhere */
   bool (*cancelled)(void *user);
   void *user;
+  /* Operations that earlier calls have reported, and these then report no more; NULL: none. */
+  struct json_t *reported;
 } cs_measure_options;
 
 typedef struct cs_measure_report {

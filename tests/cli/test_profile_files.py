@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import re
 import resource
 
 import harness
@@ -137,11 +138,14 @@ class Resume(CommandTest):
                             *args)
 
     def test_resume(self):
-        _, err = self.accepted(self.profile("--resume"))
+        out, err = self.accepted(self.profile("--resume"))
         self.assertIn("nothing to resume", err)
+        count = re.search(r"f32: (\d+) operations \(0 from the cache\)", out)
+        self.assertTrue(count, out)
         out, err = self.accepted(self.profile("--resume"))
         self.assertIn("resumes: ", err)
         self.assertIn(" 0 were interrupted", err)
+        self.assertIn("f32: {0} operations ({0} from the cache)".format(count[1]), out)
         self.assertIn(" 0 candidates measured", out)
         # An interrupted profile has candidates of an operation, and not the line that ends it.
         path = next((self.folder / "cache").rglob("profile-*.jsonl"))
