@@ -248,17 +248,6 @@ const cs_device_info *cs_profile_device(const cs_profile *profile) {
 
 /* ---- What may be used ---- */
 
-/* Records that an enumeration may have led to. */
-int cs_op_profile_count(const cs_op_profile *operation, const cs_completion *of) {
-  int n = 0;
-  for (int i = 0; i < operation->n_records; i++) {
-    const cs_candidate *candidate = &operation->records[i].candidate;
-    n += candidate->workspace_bytes <= of->workspace_limit &&
-         (of->threads == 0 || candidate->threads == 0 || candidate->threads == of->threads);
-  }
-  return n;
-}
-
 bool cs_op_profile_covers(const cs_op_profile *operation, const cs_completion *wanted) {
   if (!operation) return false;
   bool has_threads = false;

@@ -67,6 +67,16 @@ cs_status cs_profile_put_record(cs_profile_entry *entry, cs_record *record) {
   return CS_OK;
 }
 
+int cs_op_profile_count(const cs_op_profile *operation, const cs_completion *of) {
+  int n = 0;
+  for (int i = 0; i < operation->n_records; i++) {
+    const cs_candidate *candidate = &operation->records[i].candidate;
+    n += candidate->workspace_bytes <= of->workspace_limit &&
+         (of->threads == 0 || candidate->threads == 0 || candidate->threads == of->threads);
+  }
+  return n;
+}
+
 static bool same_enumeration(const cs_completion *a, const cs_completion *b) {
   return a->workspace_limit == b->workspace_limit && a->threads == b->threads &&
          a->full == b->full && a->candidates == b->candidates;

@@ -157,6 +157,22 @@ static void show_progress(const cs_measuring *m, const cs_operation *operation, 
          operation->name, cs_op_name(operation->desc->op), operation->n_trials, rate);
 }
 
+/* Reports the operation unless an earlier call, for the same threads, did so. */
+static cs_status report_operation(const cs_wanted *wanted, const char *signature, bool cached) {
+  char *key = NULL;
+  cs_strbuf text = {0};
+  json_t *reported = wanted->options->reported;
+  cs_strbuf_printf(&text, "%d %s", wanted->options->threads, signature);
+  CS_RETURN_IF_ERROR(cs_strbuf_take(&text, &key));
+  bool again = json_object_get(reported, key) != NULL;
+  bool failed = reported && !again && json_object_set_new(reported, key, json_true()) != 0;
+  free(key);
+  if (failed) return cs_no_memory("signatures", strlen(signature));
+  wanted->report->operations += !again;
+  wanted->report->operations_cached += !again && cached;
+  return CS_OK;
+}
+
 cs_status cs_measure_operations(cs_measuring *m, cs_operation *operations, int n) {
   const int batch = cs_cpu_count() > 8 ? cs_cpu_count() : 8;
   double start = cs_now_seconds();
@@ -173,22 +189,6 @@ cs_status cs_measure_operations(cs_measuring *m, cs_operation *operations, int n
       cs_operation_clear(m->backend, &operations[i]);
     }
   }
-  return CS_OK;
-}
-
-/* Reports the operation unless an earlier call, for the same threads, did so. */
-static cs_status report_operation(const cs_wanted *wanted, const char *signature, bool cached) {
-  char *key = NULL;
-  cs_strbuf text = {0};
-  json_t *reported = wanted->options->reported;
-  cs_strbuf_printf(&text, "%d %s", wanted->options->threads, signature);
-  CS_RETURN_IF_ERROR(cs_strbuf_take(&text, &key));
-  bool again = json_object_get(reported, key) != NULL;
-  bool failed = reported && !again && json_object_set_new(reported, key, json_true()) != 0;
-  free(key);
-  if (failed) return cs_no_memory("signatures", strlen(signature));
-  wanted->report->operations += !again;
-  wanted->report->operations_cached += !again && cached;
   return CS_OK;
 }
 
