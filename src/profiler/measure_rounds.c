@@ -9,10 +9,11 @@
 #define CHAIN_US 300.0        /* a chain is about this long */
 #define SLOW_LAUNCH_US 1000.0 /* above it a chain may be one launch */
 #define MEMORY_CAP ((int64_t)1 << 30)
-#define CHECK_WILL_DO_US 1e6 /* a launch that takes longer is timed by its check alone, as are … \
-                              */
-#define HOPELESS 5.0         /* times the fastest check */
-#define KEEP_WITHIN 1.5      /* of the best: kept in round 2, and at least … */
+/* Timed by their check alone: candidates so many times slower than the fastest check, and all where
+ * that took longer than this. */
+#define HOPELESS 5.0
+#define CHECK_WILL_DO_US 1e6
+#define KEEP_WITHIN 1.5 /* of the best: kept in round 2, and at least … */
 #define KEEP_AT_LEAST 8
 #define FINALISTS 4
 #define SAMPLE_OVERHEAD_US 100.0
