@@ -309,8 +309,9 @@ CS_API void cs_profile_options_init(cs_profile_options *options);
 /* Measures into the cache what it lacks of a network, for the session options' policy ("all" or
  * NULL: for every one), and reports (released with cs_string_free):
  * {"schema":"convsched.profile-report/1", "model", "batch", "dtype", "device":{"name","backend",
- *  "identity"}, "measured":{"operations","operations_cached","candidates","candidates_rejected",
- *  "seconds"}, "kernels":{"recorded","counted","differences","unavailable"}, "operations":[{"task",
+ *  "identity"}, "measured":{"operations" (of all layouts and thread counts, each once),
+ *  "operations_cached","candidates","candidates_rejected","seconds"},
+ * "kernels":{"recorded","counted","differences","unavailable"}, "operations":[{"task",
  *  "op","layout","tasks","signature","candidates","rejected","best":{"id","cold_us","warm_us",
  *  "variation","workspace_bytes",…},"pareto":[…]}…], "coruns":{"sets",…,"list":[{"tasks":[…],
  *  "serial_us","fastest_alone_us","best_us","gain","candidates":[…],"limiter","overlap"}…]},

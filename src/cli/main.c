@@ -222,6 +222,7 @@ int main(int argc, char **argv) {
   sigaction(SIGINT, &action, NULL);
   sigaction(SIGTERM, &action, NULL);
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN); /* a write beyond `ulimit -f` is an error like that of a full disk */
   char *line = join_arguments(argc, argv);
   cli_command_line = line ? line : "convsched";
   cli_options options;

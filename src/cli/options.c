@@ -161,6 +161,13 @@ static error_t parse_flag(int key, cli_options *out) {
   }
 }
 
+static void check_file_name(struct argp_state *state, int key, const char *text) {
+  const cli_option_entry *entry = cli_option_entries;
+  if (!text || text[0]) return;
+  while (entry->option.name && entry->option.key != key) entry++;
+  argp_error(state, "--%s \"\": wanted a name", entry->option.name);
+}
+
 static error_t parse_file(int key, char *text, cli_options *out) {
   switch (key) {
     case KEY_WEIGHTS:
@@ -273,6 +280,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state) {
     case KEY_PAPER:
       return cli_parse_report_option(key, text, state, out);
     default:
+      check_file_name(state, key, text);
       return parse_file(key, text, out);
   }
 }

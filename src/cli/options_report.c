@@ -36,6 +36,7 @@ error_t cli_parse_report_option(int key, char *text, struct argp_state *state, c
       out->candidates = (cs_report_candidates)parse_name(state, "candidates", text, candidates, 3);
       return 0;
     case KEY_PROFILE:
+      if (!text[0]) argp_error(state, "--profile \"\": wanted a name");
       out->profile = text;
       return 0;
     case KEY_PAPER:

@@ -67,8 +67,8 @@ const cli_command cli_report = {
         "(resources), what workspace and time every algorithm takes (workspace), which nodes run "
         "faster together with candidates that are slower alone (complementary). Measures nothing; "
         "with --profile no device is needed.\v"
-        "Example:\n  convsched report models/googlenet.json --table resources --node "
-        "'inception_3a/*' --dtype f16 --profile h100.jsonl.gz --format md",
+        "Example:\n  convsched report models/googlenet.json --table resources \\\n"
+        "    --node 'inception_3a/*' --dtype f16 --profile h100.jsonl.gz --format md",
     .options = CLI_REPORTING | CLI_JSON,
     .min_models = 1,
     .max_models = 1,

@@ -19,7 +19,11 @@ cs_status cs_default_cache_directory(char **out) {
   } else if (home && home[0] == '/') {
     cs_strbuf_printf(&path, "%s/.cache/convsched/v1", home);
   } else {
-    return cs_error(CS_CODE_IO, "no cache directory: neither XDG_CACHE_HOME nor HOME is set");
+    return cs_error(
+        CS_CODE_IO,
+        "no cache directory: found XDG_CACHE_HOME \"%s\" and HOME \"%s\", wanted one of them to be "
+        "an absolute path",
+        cache ? cache : "", home ? home : "");
   }
   return cs_strbuf_take(&path, out);
 }
@@ -265,6 +269,7 @@ static bool covers(const cs_op_profile *operation, const cs_completion *wanted, 
     const cs_completion *done = &operation->completions[i];
     if (done->candidates < candidates) continue;
     if (done->workspace_limit < wanted->workspace_limit || (wanted->full && !done->full)) continue;
+    if (cs_op_profile_count(operation, done) < done->records) continue;
     if (done->threads == wanted->threads || (done->threads == 0 && has_threads)) return true;
   }
   return false;

@@ -77,6 +77,8 @@ void cs_profile_forget(cs_profile *profile); /* all entries and the text; not th
 
 /* The record is taken over on success; kernels of an older one (or loose ones) pass to it. */
 cs_status cs_profile_put_record(cs_profile_entry *entry, cs_record *record) CS_MUST_USE;
+/* Of an operation's records those that an enumeration so limited may have led to. */
+int cs_op_profile_count(const cs_op_profile *operation, const cs_completion *of);
 cs_status cs_profile_put_completion(cs_profile_entry *entry,
                                     const cs_completion *completion) CS_MUST_USE;
 /* *kernels is taken over on success (and NULL then). Those that are not counted take the counters

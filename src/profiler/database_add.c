@@ -74,8 +74,9 @@ cs_status cs_profile_mark_completion(cs_profile *profile, const char *signature,
   char *line = NULL;
   cs_completion marked = *completion;
   marked.candidates = CS_CANDIDATES_VERSION;
-  CS_TRY(st, cs_line_of_completion(profile->prefix, signature, &marked, &line), done);
   CS_TRY(st, cs_profile_ready_entry(profile, signature, &entry), done);
+  marked.records = cs_op_profile_count(&entry->op, &marked);
+  CS_TRY(st, cs_line_of_completion(profile->prefix, signature, &marked, &line), done);
   CS_TRY(st, cs_profile_put_completion(entry, &marked), done);
   append_line(profile, line);
 done:

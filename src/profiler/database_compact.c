@@ -38,15 +38,19 @@ static bool any_counters(const json_t *kernels) {
 }
 
 /* Kernels with counters and kernels without have keys of their own: the latter do not override the
- * former. The operation comes first, a record before its kernels. */
-static cs_status key_of(const json_t *root, cs_line_kind kind, char **out) {
+ * former. The operation comes first, a record before its kernels. How many records an enumeration
+ * had is no part of its key. Changes the parsed line, not its text. */
+static cs_status key_of(json_t *root, cs_line_kind kind, char **out) {
   cs_strbuf key = {0};
   const json_t *kernels = json_object_get(root, "kernels");
   const json_t *rest = NULL;
   if (kind == CS_LINE_RECORD) rest = json_object_get(json_object_get(root, "candidate"), "id");
   if (kind == CS_LINE_KERNELS) rest = json_object_get(kernels, "candidate");
   if (kind == CS_LINE_CORUN) rest = json_object_get(json_object_get(root, "corun"), "members");
-  if (kind == CS_LINE_COMPLETION) rest = json_object_get(root, "complete");
+  if (kind == CS_LINE_COMPLETION) {
+    json_object_del(json_object_get(root, "complete"), "records");
+    rest = json_object_get(root, "complete");
+  }
   char *text = rest ? json_dumps(rest, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY) : NULL;
   cs_strbuf_printf(&key, "%s\n%d%d %s", json_string_value(json_object_get(root, "op")), (int)kind,
                    any_counters(kernels), text ? text : "");

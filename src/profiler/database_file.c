@@ -113,10 +113,19 @@ static bool is_absent(const char *path) {
   return access(path, F_OK) != 0 && errno == ENOENT;
 }
 
+/* A pipe would be waited for; what is no file cannot be appended to and replaced. */
+static cs_status check_regular(const char *path) {
+  struct stat info;
+  if (stat(path, &info) != 0 || S_ISREG(info.st_mode)) return CS_OK;
+  if (S_ISDIR(info.st_mode)) return cs_io_error(path, "read", EISDIR);
+  return cs_error(CS_CODE_IO, "%s: found a device or a pipe, wanted a file", path);
+}
+
 cs_status cs_database_read(const char *path, char **out, size_t *length) {
   int lock = -1;
   *length = 0;
   if (is_absent(path)) return cs_strdup_to("", out); /* and no lock file is left beside nothing */
+  CS_RETURN_IF_ERROR(check_regular(path));
   /* Where no lock can be had (a folder of others, never written to), there is none to wait for. */
   cs_status st = cs_database_lock(path, LOCK_SH, &lock);
   cs_status_free(st);

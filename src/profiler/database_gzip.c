@@ -10,6 +10,12 @@
 #define GZIP_WINDOW (15 + 16) /* zlib: the largest window, in gzip's wrapping */
 #define STEP ((size_t)1 << 20)
 
+/* A gzip file may be several, one behind the other: is there another? */
+static bool begin_next(z_stream *z) {
+  return z->avail_in >= 2 && z->next_in[0] == 0x1f && z->next_in[1] == 0x8b &&
+         inflateReset(z) == Z_OK;
+}
+
 static cs_status inflate_all(z_stream *z, const char *path, cs_strbuf *out) {
   unsigned char *piece = malloc(STEP);
   int result = Z_OK;
@@ -21,10 +27,15 @@ static cs_status inflate_all(z_stream *z, const char *path, cs_strbuf *out) {
     if (result == Z_OK || result == Z_STREAM_END) {
       cs_strbuf_append(out, (const char *)piece, STEP - z->avail_out);
     }
+    if (result == Z_STREAM_END && begin_next(z)) result = Z_OK;
   }
   free(piece);
   if (out->failed || result == Z_MEM_ERROR) return cs_no_memory("a compressed file", out->length);
-  if (result == Z_STREAM_END) return CS_OK;
+  if (result == Z_STREAM_END && z->avail_in == 0) return CS_OK;
+  if (result == Z_STREAM_END) {
+    return cs_error(CS_CODE_BAD_INPUT, "%s: damaged gzip data (%u bytes behind its end)", path,
+                    z->avail_in);
+  }
   if (result == Z_OK) {
     return cs_error(CS_CODE_BAD_INPUT, "%s: more than %zu bytes when unpacked", path,
                     CS_PROFILE_FILE_LIMIT);

@@ -67,20 +67,31 @@ cs_status cs_profile_put_record(cs_profile_entry *entry, cs_record *record) {
   return CS_OK;
 }
 
+int cs_op_profile_count(const cs_op_profile *operation, const cs_completion *of) {
+  int n = 0;
+  for (int i = 0; i < operation->n_records; i++) {
+    const cs_candidate *candidate = &operation->records[i].candidate;
+    n += candidate->workspace_bytes <= of->workspace_limit &&
+         (of->threads == 0 || candidate->threads == 0 || candidate->threads == of->threads);
+  }
+  return n;
+}
+
+static bool same_enumeration(const cs_completion *a, const cs_completion *b) {
+  return a->workspace_limit == b->workspace_limit && a->threads == b->threads &&
+         a->full == b->full && a->candidates == b->candidates;
+}
+
 cs_status cs_profile_put_completion(cs_profile_entry *entry, const cs_completion *completion) {
   cs_op_profile *op = &entry->op;
   int at = 0;
-  while (at < op->n_completions && (op->completions[at].threads != completion->threads ||
-                                    op->completions[at].full != completion->full ||
-                                    op->completions[at].candidates != completion->candidates)) {
-    at++;
-  }
+  while (at < op->n_completions && !same_enumeration(&op->completions[at], completion)) at++;
   if (at == op->n_completions) {
     CS_RETURN_IF_ERROR(cs_grow(&op->completions, &op->completions_capacity,
                                (size_t)op->n_completions + 1, sizeof *op->completions));
     op->completions[op->n_completions++] = *completion;
-  } else if (op->completions[at].workspace_limit < completion->workspace_limit) {
-    op->completions[at] = *completion;
+  } else {
+    op->completions[at].records = completion->records;
   }
   if (completion->candidates < CS_CANDIDATES_VERSION) return CS_OK;
   op->complete = true;

@@ -1,6 +1,7 @@
 /* Profiles as files that travel: export and import. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/file.h"
 #include "profiler/database.h"
@@ -21,12 +22,23 @@ static cs_status latest_of_file(const cs_profile *profile, const char *path, cs_
 
 /* ---- Export ---- */
 
+/* Writing over the database would take away what is skipped in it, and what others append. */
+static bool is_database(const cs_profile *profile, const char *path) {
+  struct stat ours, theirs;
+  return stat(profile->path, &ours) == 0 && stat(path, &theirs) == 0 &&
+         ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
+}
+
 cs_status cs_profile_export(const cs_profile *profile, const char *path) {
   cs_strbuf lines = {0};
   cs_latest_lines report;
   if (!profile->path || (!profile->writable && !profile->read_only)) {
     return cs_error(CS_CODE_IO,
                     "the measurements of this run are in memory only: nothing to export");
+  }
+  if (is_database(profile, path)) {
+    return cs_error(CS_CODE_USAGE, "%s: found the profile database itself, wanted another file",
+                    path);
   }
   cs_status st = latest_of_file(profile, profile->path, &lines, &report);
   if (st == CS_OK && report.n == 0) {

@@ -157,6 +157,22 @@ static void show_progress(const cs_measuring *m, const cs_operation *operation, 
          operation->name, cs_op_name(operation->desc->op), operation->n_trials, rate);
 }
 
+/* Reports the operation unless an earlier call, for the same threads, did so. */
+static cs_status report_operation(const cs_wanted *wanted, const char *signature, bool cached) {
+  char *key = NULL;
+  cs_strbuf text = {0};
+  json_t *reported = wanted->options->reported;
+  cs_strbuf_printf(&text, "%d %s", wanted->options->threads, signature);
+  CS_RETURN_IF_ERROR(cs_strbuf_take(&text, &key));
+  bool again = json_object_get(reported, key) != NULL;
+  bool failed = reported && !again && json_object_set_new(reported, key, json_true()) != 0;
+  free(key);
+  if (failed) return cs_no_memory("signatures", strlen(signature));
+  wanted->report->operations += !again;
+  wanted->report->operations_cached += !again && cached;
+  return CS_OK;
+}
+
 cs_status cs_measure_operations(cs_measuring *m, cs_operation *operations, int n) {
   const int batch = cs_cpu_count() > 8 ? cs_cpu_count() : 8;
   double start = cs_now_seconds();
@@ -225,11 +241,9 @@ static cs_status want_operation(const cs_wanted *wanted, const cs_op_desc *desc,
     st = cs_no_memory("signatures", strlen(signature));
     goto done;
   }
-  wanted->report->operations++;
-  if (is_known(wanted, signature)) {
-    wanted->report->operations_cached++;
-    goto done;
-  }
+  bool known = is_known(wanted, signature);
+  CS_TRY(st, report_operation(wanted, signature, known), done);
+  if (known) goto done;
   if (wanted->options->frozen || wanted->backend->vtable->recorded) {
     st = refuse_miss(wanted, name, signature);
     goto done;

@@ -9,7 +9,10 @@
 #define CHAIN_US 300.0        /* a chain is about this long */
 #define SLOW_LAUNCH_US 1000.0 /* above it a chain may be one launch */
 #define MEMORY_CAP ((int64_t)1 << 30)
-#define HOPELESS 5.0    /* times the fastest check: timed by its check alone */
+/* Timed by their check alone: candidates so many times slower than the fastest check, and all where
+ * that took longer than this. */
+#define HOPELESS 5.0
+#define CHECK_WILL_DO_US 1e6
 #define KEEP_WITHIN 1.5 /* of the best: kept in round 2, and at least … */
 #define KEEP_AT_LEAST 8
 #define FINALISTS 4
@@ -254,7 +257,7 @@ cs_status cs_time_trials(cs_measuring *measuring, cs_op_buffers *buffers, cs_ope
     cs_trial *trial = &operation->trials[i];
     if (!trial->rejected && trial->rough_us <= HOPELESS * best_us) t.trials[t.n++] = trial;
   }
-  cs_status st = t.n > 0 ? run_rounds(&t, best_us) : CS_OK;
+  cs_status st = t.n > 0 && best_us <= CHECK_WILL_DO_US ? run_rounds(&t, best_us) : CS_OK;
   for (int i = 0; i < operation->n_trials; i++) drop_schedule(&t, &operation->trials[i]);
   free(t.trials);
   return st;

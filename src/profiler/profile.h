@@ -62,6 +62,7 @@ typedef struct cs_completion {
   int threads; /* cs_measure_options.threads it was done for; 0: any */
   bool full;
   int candidates; /* CS_CANDIDATES_VERSION of the program that did it; set when it is marked */
+  int records;    /* how many of its candidates were known then; set when it is marked */
 } cs_completion;
 
 /* Everything known about one operation on one device. */
@@ -106,7 +107,8 @@ cs_status cs_profile_mark_completion(cs_profile *profile, const char *signature,
                                      const cs_completion *completion) CS_MUST_USE;
 /* True if what is known covers an enumeration under `wanted`: done by a program that knew today's
  * candidates, under at least the workspace limit, for the same threads (or for any, with
- * measurements for these), full if wanted so. */
+ * measurements for these), full if wanted so, and with no fewer records left than it had (damaged
+ * lines are misses, to be measured again). */
 bool cs_op_profile_covers(const cs_op_profile *operation, const cs_completion *wanted);
 /* The same, done by a program of any age: of a device on which nothing can be measured again. */
 bool cs_op_profile_covered_once(const cs_op_profile *operation, const cs_completion *wanted);
@@ -148,6 +150,8 @@ typedef struct cs_measure_options {
   int threads; /* CPU: threads per stream; 0 elsewhere */
   bool (*cancelled)(void *user);
   void *user;
+  /* Operations that earlier calls have reported, and these then report no more; NULL: none. */
+  struct json_t *reported;
 } cs_measure_options;
 
 typedef struct cs_measure_report {

@@ -103,10 +103,10 @@ cs_status cs_line_of_record(const char *prefix, const char *signature,
 
 cs_status cs_line_of_completion(const char *prefix, const char *signature,
                                 const cs_completion *completion, char **out) {
-  json_t *members =
-      json_pack("{s:{s:I, s:i, s:b, s:i}}", "complete", "workspace_limit",
-                (json_int_t)completion->workspace_limit, "threads", completion->threads, "full",
-                completion->full, "candidates", completion->candidates);
+  json_t *members = json_pack("{s:{s:I, s:i, s:b, s:i, s:i}}", "complete", "workspace_limit",
+                              (json_int_t)completion->workspace_limit, "threads",
+                              completion->threads, "full", completion->full, "candidates",
+                              completion->candidates, "records", completion->records);
   return cs_line_finish(prefix, signature, members, out);
 }
 
@@ -168,9 +168,11 @@ cs_parse_result cs_record_from_json(const json_t *object, cs_record *out) {
 
 cs_parse_result cs_completion_from_json(const json_t *object, cs_completion *out) {
   const json_t *complete = json_object_get(object, "complete");
-  int64_t threads = 0, candidates = 1; /* of lines that do not say */
-  if (json_object_get(complete, "candidates") &&
-      !cs_get_integer(complete, "candidates", INT_MAX, &candidates)) {
+  int64_t threads = 0, candidates = 1, records = 1; /* of lines that do not say */
+  if ((json_object_get(complete, "candidates") &&
+       !cs_get_integer(complete, "candidates", INT_MAX, &candidates)) ||
+      (json_object_get(complete, "records") &&
+       !cs_get_integer(complete, "records", INT_MAX, &records))) {
     return CS_PARSE_DAMAGED;
   }
   if (!cs_get_integer(complete, "workspace_limit", INT64_MAX, &out->workspace_limit) ||
@@ -180,6 +182,7 @@ cs_parse_result cs_completion_from_json(const json_t *object, cs_completion *out
   }
   out->threads = (int)threads;
   out->candidates = (int)candidates;
+  out->records = (int)records;
   return CS_PARSED;
 }
 

@@ -185,9 +185,43 @@ static cs_status add_set(const cs_report_nodes *nodes, const outcome *o, totals 
   return st;
 }
 
+static bool is_convolution(const cs_node *node) {
+  return node->op == CS_OP_CONV || node->op == CS_OP_CONV_TRANSPOSE;
+}
+
+/* Does a convolution behind node `first` not depend on it? `depends` has room for every value. */
+static bool has_independent(const cs_graph *graph, int first, bool *depends) {
+  memset(depends, 0, (size_t)graph->n_values * sizeof *depends);
+  depends[graph->nodes[first].output] = true;
+  for (int n = first + 1; n < graph->n_nodes; n++) {
+    const cs_node *node = &graph->nodes[n];
+    bool reached = false;
+    for (int i = 0; i < node->n_inputs; i++) reached = reached || depends[node->inputs[i]];
+    if (!reached && is_convolution(node)) return true;
+    depends[node->output] = reached;
+  }
+  return false;
+}
+
+/* NOT_FOUND where the network is a chain, and measuring would tell no more. */
+static cs_status check_independent(const cs_graph *graph) {
+  bool found = false, *depends = cs_calloc((size_t)graph->n_values, sizeof *depends);
+  if (!depends) return cs_no_memory("dependencies", (size_t)graph->n_values);
+  for (int n = 0; n < graph->n_nodes && !found; n++) {
+    found = is_convolution(&graph->nodes[n]) && has_independent(graph, n, depends);
+  }
+  free(depends);
+  if (found) return CS_OK;
+  return cs_error(CS_CODE_NOT_FOUND,
+                  "%s has no two convolutions that are independent of each other: none can run "
+                  "together",
+                  graph->name);
+}
+
 static cs_status none_measured(const cs_report_input *input, const totals *sum) {
   cs_strbuf command = {0};
   char *text = NULL;
+  CS_RETURN_IF_ERROR(check_independent(input->graph));
   cs_report_measure_command(input, " --corun", &command);
   CS_RETURN_IF_ERROR(cs_strbuf_take(&command, &text));
   cs_status st =

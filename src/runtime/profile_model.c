@@ -147,6 +147,7 @@ static cs_status measure_policy(cs_model_profiling *p, const cs_session_options 
   CS_RETURN_IF_ERROR(cs_settings_copy(&own, &session->settings));
   cs_profile *profile;
   CS_RETURN_IF_ERROR(cs_planning_begin(session, &p->measure));
+  p->measure.reported = p->reported;
   CS_RETURN_IF_ERROR(cs_device_profile(session->device, session->settings.cache_dir, &profile));
   p->measure.full = p->options.full;
   /* Policies that give their streams the same threads share all measurements. */
@@ -225,9 +226,12 @@ cs_status cs_profile_model(cs_device *device, const cs_graph *graph,
   *report_json = NULL;
   CS_RETURN_IF_ERROR(cs_device_must_compute(device, "profile"));
   CS_RETURN_IF_ERROR(read_profile_options(options, &p.options));
+  p.reported = json_object();
+  if (!p.reported) return cs_no_memory("signatures", 0);
   CS_TRY(st, run_steps(&p, session_options), done);
   st = cs_model_report(&p, report_json);
 done:
+  json_decref(p.reported);
   forget_program(&p);
   cs_planned_free(&session.planned);
   cs_settings_free(&session.settings);

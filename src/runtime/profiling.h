@@ -9,6 +9,7 @@ typedef struct cs_model_profiling {
   cs_session *session; /* planned.graph bound and passed; nothing realised */
   cs_profile_options options;
   cs_measure_options measure; /* of the policy profiled last */
+  json_t *reported;           /* as in cs_measure_options */
   bool refreshed;             /* what `measure` asks for has been measured anew already */
   cs_program *program;        /* the layouts that are cheapest by what was measured */
   bool *tasks;                /* of the program; NULL: all */

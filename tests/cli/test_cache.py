@@ -48,6 +48,10 @@ class Cache(CommandTest):
                                     ("method", "operations", "records", "kernels", "coruns")])
         self.assertIn("1 profile,", out)
 
+    def test_no_folder(self):
+        self.env.update(XDG_CACHE_HOME="here", HOME="there")
+        self.refused(self.execute("cache", "path"), harness.FAILURE, "here", "there", "absolute")
+
     def test_list_of_nothing(self):
         out, _ = self.accepted(self.execute("cache", "list", "--cache", self.folder / "none"))
         self.assertIn("0 profiles", out)

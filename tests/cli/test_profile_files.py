@@ -2,6 +2,9 @@
 `--import` and `--resume`, on the CPU."""
 import gzip
 import json
+import os
+import re
+import resource
 
 import harness
 from harness import BAD_INPUT, USAGE, CommandTest
@@ -52,6 +55,44 @@ class Transfer(CommandTest):
         self.refused(self.profile("--export", "x.jsonl"), BAD_INPUT, "nothing is measured")
         self.assertFalse((self.folder / "x.jsonl").exists())
 
+    def test_compressed_in_several_pieces(self):
+        self.accepted(self.profile("--export", "a.jsonl"))
+        lines = (self.folder / "a.jsonl").read_bytes().splitlines(keepends=True)
+        pieces = [gzip.compress(b"".join(lines[i::2])) for i in range(2)]
+        path = self.file("two.gz", b"".join(pieces))
+        _, err = self.accepted(self.profile("--cache", self.folder / "other", "--import", path))
+        self.assertIn(f"{len(lines)} lines of it were news", err)
+        path = self.file("trailing.gz", pieces[0] + b"more")
+        self.refused(self.profile("--import", path), BAD_INPUT, path, "4 bytes behind its end")
+
+    def test_export_over_the_database(self):
+        path = next((self.folder / "cache").rglob("profile-*.jsonl"))
+        with path.open("a") as file:
+            file.write("damaged\n")
+        text = path.read_bytes()
+        result = self.profile("--export", path, "--quiet")
+        self.assertEqual(result[0], USAGE, result[2])
+        self.assertIn("the profile database itself", result[2])
+        self.assertEqual(path.read_bytes(), text)
+
+    def test_size_limit_of_the_shell(self):
+        """`ulimit -f` ends nothing halfway: a write that fails is a message, and leaves no rest."""
+        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+        self.refused(self.execute("profile", "--device", "cpu", "--export", "a.jsonl",
+                                  preexec_fn=limit), harness.FAILURE, "a.jsonl", "File too large")
+        self.assertEqual([path.name for path in self.folder.iterdir()], ["cache"])
+
+    def test_database_that_is_a_pipe(self):
+        path = next((self.folder / "cache").rglob("profile-*.jsonl"))
+        path.unlink()
+        os.mkfifo(path)
+        _, _, err = self.profile("--export", "x.jsonl")
+        self.assertIn("wanted a file", err)
+
+    def test_names_that_are_empty(self):
+        for option in ("--import", "--export", "--cache", "--json"):
+            self.refused(self.profile(self.model(), option, ""), USAGE, option, "wanted a name")
+
     def test_files_that_cannot_be_written(self):
         """Found out before anything is measured."""
         self.accepted(self.execute("cache", "clear"))
@@ -59,6 +100,22 @@ class Transfer(CommandTest):
             self.refused(self.profile(self.model(), option, "none/x.jsonl"), harness.FAILURE,
                          "none/x.jsonl")
         self.assertEqual(list((self.folder / "cache").rglob("*.jsonl")), [])
+
+    def test_damaged_measurements(self):
+        """They are misses: measured again once, the damaged lines kept."""
+        self.accepted(self.profile(self.model(), "--policy", "sequential"))
+        path = next((self.folder / "cache").rglob("profile-*.jsonl"))
+        lines = path.read_bytes().splitlines(keepends=True)
+        op = json.dumps(json.loads(lines[0])["op"]).encode()
+        damaged = b"".join(line.replace(b'"cold_us":', b'"cold_us":-') if op in line else line
+                           for line in lines)
+        path.write_bytes(damaged)
+        out, err = self.accepted(self.profile(self.model(), "--policy", "sequential"))
+        self.assertIn("damaged (line", err)
+        self.assertNotIn(" 0 candidates measured", out)
+        self.assertTrue(path.read_bytes().startswith(damaged))
+        out, _ = self.accepted(self.profile(self.model(), "--policy", "sequential", "--frozen"))
+        self.assertIn(" 0 candidates measured", out)
 
     def test_cache_of_another_folder(self):
         self.accepted(self.profile("--export", "a.jsonl"))
@@ -81,11 +138,14 @@ class Resume(CommandTest):
                             *args)
 
     def test_resume(self):
-        _, err = self.accepted(self.profile("--resume"))
+        out, err = self.accepted(self.profile("--resume"))
         self.assertIn("nothing to resume", err)
+        count = re.search(r"f32: (\d+) operations \(0 from the cache\)", out)
+        self.assertTrue(count, out)
         out, err = self.accepted(self.profile("--resume"))
         self.assertIn("resumes: ", err)
         self.assertIn(" 0 were interrupted", err)
+        self.assertIn("f32: {0} operations ({0} from the cache)".format(count[1]), out)
         self.assertIn(" 0 candidates measured", out)
         # An interrupted profile has candidates of an operation, and not the line that ends it.
         path = next((self.folder / "cache").rglob("profile-*.jsonl"))

@@ -90,6 +90,20 @@ class Report(CommandTest):
         self.refused(self.execute("report", MODEL, "--device", "cpu", "--table", "workspace"), BAD_INPUT,
                      "convsched profile")
 
+    def test_nothing_to_run_together(self):
+        """Of a chain no measurement is asked for; of branches that were not measured it is."""
+        graph = json.loads(MODEL.read_text())
+        lines = [line for line in PROFILE.read_text().splitlines(keepends=True)
+                 if '"corun":{' not in line]
+        profile = self.file("alone.jsonl", "".join(lines))
+        self.refused(self.report("--table", "complementary", profile=profile), BAD_INPUT, "--corun")
+        keep = {"reduce3", "conv3"}
+        graph.update(nodes=[node for node in graph["nodes"] if node["name"] in keep],
+                     outputs=["conv3"])
+        err = self.refused(self.execute("report", self.file("chain.json", graph), "--profile", profile,
+                                        "--table", "complementary"), BAD_INPUT, "independent")
+        self.assertNotIn("--corun", err)
+
 
 if __name__ == "__main__":
     harness.main()

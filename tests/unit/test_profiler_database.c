@@ -350,6 +350,37 @@ static void test_older_candidates_do_not_cover(void **state) {
   cs_profile_close(profile);
 }
 
+/* Damaged records are misses although the line that ends their enumeration can be read. */
+static void test_damaged_records_are_not_covered(void **state) {
+  fixture *f = *state;
+  cs_completion wanted = {.workspace_limit = 1 << 20};
+  cs_profile *profile = open_profile(f, DEVICE);
+  add(profile, "conv", "a", 1);
+  add(profile, "conv", "b", 2);
+  ok(cs_profile_mark_completion(profile, "conv", &wanted));
+  cs_profile_close(profile);
+  char *path = path_of(f, DEVICE), *text = NULL;
+  size_t length = 0;
+  ok(cs_file_read(path, 1 << 20, &text, &length));
+  profile = open_profile(f, DEVICE);
+  assert_true(cs_op_profile_covers(cs_profile_find(profile, "conv"), &wanted));
+  cs_profile_close(profile);
+  memcpy(strstr(text, "\"cold_us\""), "\"colt_us\"", 9);
+  assert_int_equal(unlink(path), 0);
+  append_text(path, text);
+  free(text);
+  profile = open_profile(f, DEVICE);
+  assert_int_equal(cs_profile_find(profile, "conv")->n_records, 1);
+  assert_false(cs_op_profile_covers(cs_profile_find(profile, "conv"), &wanted));
+  add(profile, "conv", "a", 3);
+  assert_true(cs_op_profile_covers(cs_profile_find(profile, "conv"), &wanted));
+  cs_profile_close(profile);
+  profile = open_profile(f, DEVICE); /* measured once, not again and again */
+  assert_true(cs_op_profile_covers(cs_profile_find(profile, "conv"), &wanted));
+  cs_profile_close(profile);
+  free(path);
+}
+
 static void test_admission(void **state) {
   (void)state;
   cs_record record = {.candidate = {.workspace_bytes = 100, .deterministic = false, .threads = 2}};
@@ -379,6 +410,7 @@ int main(void) {
       TEST(test_loading_is_fast),
       TEST(test_coverage),
       TEST(test_older_candidates_do_not_cover),
+      TEST(test_damaged_records_are_not_covered),
       TEST(test_admission),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

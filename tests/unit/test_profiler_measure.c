@@ -145,6 +145,22 @@ static const fake_candidate two_good[] = {{"slow", FAKE_RIGHT, 20, 0, 0},
 
 /* ---- Admission and order ---- */
 
+/* What takes seconds is not timed over and over. */
+static void test_seconds_long_launches(void **state) {
+  static const fake_candidate planted[] = {{"slow", FAKE_RIGHT, 3e6, 0, 0},
+                                           {"fast", FAKE_RIGHT, 2e6, 0, 0},
+                                           {"wrong", FAKE_WRONG, 1e6, 0, 0}};
+  fixture *f = *state;
+  fake_backend fake = fake_create(planted, 3);
+  add_task(f, "conv1", conv(3));
+  ok(profile(f, &fake));
+  assert_string_equal(known(f, 0)->records[0].candidate.id, "fast");
+  assert_int_equal(measured(f, 0, "fast")->samples, 1);
+  assert_int_equal(measured(f, 0, "slow")->samples, 1);
+  assert_true(measured(f, 0, "slow")->cold_us >= 3e6);
+  assert_rejected(f, 0, "wrong", "wrong result");
+}
+
 static void test_admission(void **state) {
   static const fake_candidate planted[] = {
       {"hopeless", FAKE_RIGHT, 500, 0, 0},
@@ -441,6 +457,7 @@ static void test_peaks(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(test_admission),
+      TEST(test_seconds_long_launches),
       TEST(test_gaps_of_views),
       TEST(test_large_batches),
       TEST(test_halving),
