@@ -44,6 +44,9 @@ class Options(ctypes.Structure):
         ("n_keep", ctypes.c_int),
         ("cancelled", ctypes.c_void_p),
         ("cancelled_user", ctypes.c_void_p),
+        ("search_seconds", ctypes.c_double),
+        ("search_steps", ctypes.c_int),
+        ("no_graph", ctypes.c_bool),
     ]
 
 

@@ -74,13 +74,14 @@ static cs_session_options default_options(const char *policy) {
   cs_session_options_init(&options);
   options.batch = 2;
   options.policy = policy;
+  options.search_seconds = 0.2;
   options.cache_dir = cache_folder;
   options.deterministic = true;
   options.seed = 3;
   return options;
 }
 
-static cs_session *new_session(const char *policy) {
+static __attribute__((unused)) cs_session *new_session(const char *policy) {
   cs_session *session = NULL;
   cs_session_options options = default_options(policy);
   assert_ok(cs_session_create(test_device, test_graph, &options, &session));

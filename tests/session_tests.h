@@ -48,6 +48,17 @@ static void test_unharmed_passes(void **state) {
   }
 }
 
+/* Stream calls in place of a graph: the same plan, as right. */
+static void test_without_a_graph(void **state) {
+  (void)state;
+  cs_session *session = NULL;
+  cs_session_options options = default_options("streams");
+  options.no_graph = true;
+  assert_ok(cs_session_create(test_device, test_graph, &options, &session));
+  assert_verified(session, CS_VERIFY_FULL);
+  cs_session_destroy(session);
+}
+
 static void test_swapped_images_are_caught(void **state) {
   (void)state;
   cs_session *session = new_session("sequential");
@@ -330,6 +341,7 @@ static void test_goldens(void **state) {
 static int run_session_tests(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_unharmed_passes),
+      cmocka_unit_test(test_without_a_graph),
       cmocka_unit_test(test_swapped_images_are_caught),
       cmocka_unit_test(test_dropped_branch_is_caught),
       cmocka_unit_test(test_shifted_concat_slice_is_caught),

@@ -135,12 +135,16 @@ CS_API void cs_string_free(char *string);
 
 typedef struct cs_device cs_device;
 
-/* `spec`: "auto" (a GPU where one works, else the CPU), "cpu", "cuda:N". `logger` may be NULL.
- * Errors: USAGE (unknown spec), DEVICE (not there: says why and what to do). */
+/* `spec`: "auto" (a GPU where one works, else the CPU), "cpu", "cuda:N", or "sim:FILE": the GPU
+ * that a profile's file describes, simulated. Sessions on it plan, and their latencies are
+ * predictions; what needs numbers (setting inputs, running, reading, verifying) or measuring is a
+ * USAGE error. `logger` may be NULL. Errors: USAGE (unknown spec), DEVICE (not there: says why and
+ * what to do); of a file IO, BAD_INPUT (no profile, of no GPU, nothing recorded). */
 CS_API cs_status cs_device_open(const char *spec, const cs_logger *logger,
                                 cs_device **out) CS_MUST_USE;
 CS_API void cs_device_close(cs_device *device);
-/* {"name":…, "backend":…, "sm_count":…, "driver":…, "cuda":…, "cudnn":…, …} */
+/* {"name":…, "backend":…, "sm_count":…, "driver":…, "cuda":…, "cudnn":…, …}; of a simulated device
+ * "simulated":true, and no versions but those in its "identity". */
 CS_API cs_status cs_device_info_json(const cs_device *device, char **out) CS_MUST_USE;
 /* What was found on this machine for every backend, and what to do about what is missing. */
 CS_API cs_status cs_doctor_json(char **out) CS_MUST_USE;
@@ -163,7 +167,8 @@ typedef struct cs_session_options {
   size_t struct_size; /* set by init; the ABI's version of this struct */
   int64_t batch;      /* default 1 */
   cs_precision precision;
-  const char *policy;       /* "sequential" (default), "streams", "opara", "ios" */
+  const char *policy;       /* "sequential" (default), "streams", "opara", "ios",
+                               "coselect" */
   const char *weights_path; /* safetensors; NULL: the graph's own, else generated from seed */
   uint64_t seed;
   int64_t workspace_limit; /* bytes, default 256 MiB; holds while profiling too */
@@ -185,6 +190,11 @@ typedef struct cs_session_options {
   /* Asked now and then while profiling; true stops with CANCELLED, keeping what was measured. */
   bool (*cancelled)(void *user);
   void *cancelled_user;
+  /* Policy "coselect": seconds for measuring whole schedules; below 0 (default): 20, unless the
+   * cache has a search of this network already; 0: none, by the model alone. */
+  double search_seconds;
+  int search_steps; /* schedules measured at most; 0: as many as there is time for */
+  bool no_graph; /* stream calls for every run instead of one CUDA graph; a CPU has none anyway */
 } cs_session_options;
 CS_API void cs_session_options_init(cs_session_options *options);
 
@@ -227,10 +237,18 @@ CS_API cs_status cs_session_shape(const cs_session *session, const char *value, 
                                   int64_t dims[8]) CS_MUST_USE;
 
 /* One latency sample, microseconds: device events around one launch, the stream idle before it and
- * the device kept busy until just before. Uses the inputs last set. */
+ * the device kept busy until just before. Uses the inputs last set. On a simulated device the same
+ * prediction every time. */
 CS_API cs_status cs_session_latency(cs_session *session, double *us) CS_MUST_USE;
 /* Microseconds per launch over n launches back to back. */
 CS_API cs_status cs_session_latency_b2b(cs_session *session, int n, double *us) CS_MUST_USE;
+
+/* What candidates, and what streams and order, bring: the session's plan against that of `policy`,
+ * and the two mixed (its schedule with the other's candidates and the other way round), timed in
+ * turn. JSON: {base, samples, variants: [{name, latency_us, speedup_vs_base}]}; cs_string_free
+ * releases. Errors: USAGE for an unknown policy and for a session of a plan file. */
+CS_API cs_status cs_session_ablate(cs_session *session, const char *policy,
+                                   char **json) CS_MUST_USE;
 
 typedef enum cs_verify_level { CS_VERIFY_SAMPLE, CS_VERIFY_FULL } cs_verify_level;
 typedef struct cs_verification {
@@ -256,9 +274,10 @@ CS_API cs_status cs_session_verify(cs_session *session, cs_verify_level level,
 /* The plan as `convsched.plan/1`. */
 CS_API cs_status cs_session_plan_json(const cs_session *session, char **out) CS_MUST_USE;
 /* {"policy":…, "streams":…, "kernels":…, "arena_bytes":…, "workspace_bytes":…, "weights_bytes":…,
- *  "prepare_s":…, "graph_hash":…, "bounds":{"roofline_us":…, "critical_path_us":…, "area_us":…
- * (null: not known)}, "memory":{"plan", "sequential", "concurrency_costs":{"arena_bytes":…,
- * "workspace_bytes":…}} (both of them not of a plan from a file), "timings_s":{"load":…,
+ *  "prepare_s":…, "graph_hash":…, "bounds":{"roofline_us":… (null: not known),
+ * "critical_path_us":…, "area_us":… (null: not known)}, "memory":{"plan", "sequential",
+ * "concurrency_costs":{"arena_bytes":…, "workspace_bytes":…}} (both of them not of a plan from a
+ * file), "predicted_us":…, "timings_s":{"load":…,
  * "profile":…, "plan":…, "prepare":…}, "passes":{…}, "layouts":{…},
  * "tasks":[{"name","op","candidate","stream","layout","time_us"}…]} */
 CS_API cs_status cs_session_info_json(const cs_session *session, char **out) CS_MUST_USE;

@@ -19,6 +19,7 @@
 typedef struct cs_backend cs_backend;   /* an open device */
 typedef struct cs_exec cs_exec;         /* a prepared candidate; immutable once prepared */
 typedef struct cs_schedule cs_schedule; /* a realised schedule */
+struct cs_profile;                      /* profiler/profile.h */
 
 #define CS_MAX_DEVICE_LAYOUTS 4
 
@@ -182,6 +183,12 @@ typedef struct cs_backend_vtable {
   cs_status (*reference)(cs_backend *backend, const cs_op_desc *desc, const void *const *inputs,
                          const float *weight, const float *bias, double *value,
                          double *magnitude) CS_MUST_USE;
+
+  /* Optional (default: the device is there, and its profile is the cache's). A device that was
+   * recorded elsewhere: all that is known of it. It belongs to the backend, is read only, and grows
+   * no more: nothing can be measured. Such a backend computes nothing (schedule_run and download
+   * are USAGE errors, memory holds nothing), and the times of its schedules are predictions. */
+  struct cs_profile *(*recorded)(cs_backend *backend);
 } cs_backend_vtable;
 
 /* Every backend's struct begins with this. */
@@ -196,7 +203,10 @@ typedef struct cs_backend_entry {
   const char *name;
   /* How many devices are there now; 0 with a reason (a status message) when there are none. */
   int (*count)(char *reason, size_t reason_size);
+  /* NULL: a backend of files, not of devices. */
   cs_status (*open)(int index, const cs_logger *logger, cs_backend **out);
+  /* Optional (default: USAGE error): opens a device that a file describes. */
+  cs_status (*open_file)(const char *path, const cs_logger *logger, cs_backend **out);
   /* Appends what doctor tells to a JSON object. */
   cs_status (*doctor)(json_t *object);
 } cs_backend_entry;
@@ -209,5 +219,9 @@ cs_status cs_cpu_backend_doctor(json_t *object) CS_MUST_USE;
 cs_status cs_cuda_backend_open(int index, const cs_logger *logger, cs_backend **out) CS_MUST_USE;
 int cs_cuda_backend_count(char *reason, size_t reason_size);
 cs_status cs_cuda_backend_doctor(json_t *object) CS_MUST_USE;
+cs_status cs_sim_backend_open_file(const char *path, const cs_logger *logger,
+                                   cs_backend **out) CS_MUST_USE;
+int cs_sim_backend_count(char *reason, size_t reason_size);
+cs_status cs_sim_backend_doctor(json_t *object) CS_MUST_USE;
 
 #endif

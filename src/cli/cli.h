@@ -29,7 +29,9 @@ typedef struct cli_options {
   cli_list pins, bans, dumps, nodes;
   uint64_t seed;
   int64_t workspace_limit, memory_limit;
-  int streams, samples;
+  int streams, samples, search_steps;
+  double search_seconds; /* -1: not given */
+  bool ablate, no_graph;
   bool frozen, refresh, deterministic, quiet, verbose, full, corun;
   int counters; /* -1 not said, else 0 or 1 */
   int verify;   /* -1 none, else cs_verify_level */
@@ -86,6 +88,9 @@ void cli_end_progress(void);
 /* True once Ctrl-C was pressed or SIGTERM came. */
 bool cli_interrupted(void *unused);
 cs_status cli_check_interrupt(void) CS_MUST_USE;
+
+/* --device sim:FILE. */
+bool cli_device_is_simulated(const cli_options *options);
 
 /* Fills session options from the command's. */
 void cli_session_options(const cli_options *options, int64_t batch, cs_precision precision,

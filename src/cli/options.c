@@ -1,6 +1,7 @@
 /* One argp parser for all commands; each takes the options its bits name. */
 #include <argp.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,16 @@ static int64_t parse_integer(struct argp_state *state, const char *option, const
   if (end == text || *end || errno || value < least || value > most) {
     argp_error(state, "--%s \"%s\": wanted a whole number from %lld%s", option, text,
                (long long)least, least == 0 ? "" : " on");
+  }
+  return value;
+}
+
+static double parse_seconds(struct argp_state *state, const char *option, const char *text) {
+  char *end;
+  errno = 0;
+  double value = strtod(text, &end);
+  if (end == text || *end || errno || !(value >= 0 && value <= 1e6)) {
+    argp_error(state, "--%s \"%s\": wanted seconds from 0 on", option, text);
   }
   return value;
 }
@@ -82,9 +93,10 @@ static void set_policy(struct argp_state *state, cli_options *out, const char *t
 
 static void set_device(struct argp_state *state, cli_options *out, const char *text) {
   bool known = strcmp(text, "auto") == 0 || strcmp(text, "cpu") == 0 || strcmp(text, "cuda") == 0;
-  if (!known &&
+  bool file = strncmp(text, "sim:", 4) == 0 && text[4];
+  if (!known && !file &&
       (strncmp(text, "cuda:", 5) != 0 || !text[5] || text[5 + strspn(text + 5, "0123456789")])) {
-    argp_error(state, "--device \"%s\": wanted auto, cpu or cuda:N", text);
+    argp_error(state, "--device \"%s\": wanted auto, cpu, cuda:N or sim:FILE", text);
   }
   out->device = text;
 }
@@ -205,6 +217,18 @@ static error_t parse_option(int key, char *text, struct argp_state *state) {
     case KEY_STREAMS:
       out->streams = (int)parse_integer(state, "streams", text, 1, 1024);
       return 0;
+    case KEY_SEARCH_SECONDS:
+      out->search_seconds = parse_seconds(state, "search-seconds", text);
+      return 0;
+    case KEY_SEARCH_STEPS:
+      out->search_steps = (int)parse_integer(state, "search-steps", text, 1, INT_MAX);
+      return 0;
+    case KEY_ABLATE:
+      out->ablate = true;
+      return 0;
+    case KEY_NO_GRAPH:
+      out->no_graph = true;
+      return 0;
     case KEY_SAMPLES:
       out->samples = (int)parse_integer(state, "samples", text, 1, 1000000);
       return 0;
@@ -262,6 +286,7 @@ void cli_parse(const cli_command *command, int argc, char **argv, cli_options *o
   *out = (cli_options){.policy = NULL,
                        .device = "auto",
                        .samples = 50,
+                       .search_seconds = -1,
                        .workspace_limit = INT64_C(256) << 20,
                        .counters = -1,
                        .verify = CS_VERIFY_SAMPLE,

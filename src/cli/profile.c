@@ -183,6 +183,12 @@ static cs_status import_profile(const cli_options *options, cs_device *device) {
 }
 
 static cs_status check_use(const cli_options *options) {
+  if (cli_device_is_simulated(options)) {
+    return cli_error(CS_CODE_USAGE,
+                     "profile --device %s: a simulated device measures nothing; profile on the GPU "
+                     "that the file is of, and --export it",
+                     options->device);
+  }
   if (options->resume && options->refresh) {
     return cli_error(CS_CODE_USAGE,
                      "--resume with --refresh: one keeps what is measured, the other does not");

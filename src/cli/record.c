@@ -9,6 +9,10 @@ double run_info_number(const run_contender *contender, const char *key) {
   return json_number_value(json_object_get(contender->info, key));
 }
 
+double run_latency_us(const run_case *run, const run_contender *contender) {
+  return run->simulated ? contender->predicted_us : contender->stats.median;
+}
+
 double run_bound(const run_contender *contender, const char *key) {
   return json_number_value(json_object_get(json_object_get(contender->info, "bounds"), key));
 }
@@ -48,17 +52,24 @@ static json_t *latency_json(const run_contender *contender) {
 static json_t *policy_json(const run_case *run, const run_contender *contender) {
   json_t *json = json_object();
   json_object_set_new(json, "name", json_string(contender->policy));
-  json_object_set_new(json, "latency_us", latency_json(contender));
-  json_object_set_new(json, "latency_b2b_us", json_real(contender->b2b_us));
-  const char *copied[] = {"streams",         "kernels", "copies",        "arena_bytes",
-                          "workspace_bytes", "memory",  "weights_bytes", "prepare_s",
-                          "predicted_us",    "layouts", "tasks"};
+  if (!run->simulated) {
+    json_object_set_new(json, "latency_us", latency_json(contender));
+    json_object_set_new(json, "latency_b2b_us", json_real(contender->b2b_us));
+  }
+  const char *copied[] = {"streams",         "kernels",       "copies", "arena_bytes",
+                          "workspace_bytes", "weights_bytes", "memory", "prepare_s",
+                          "predicted_us",    "layouts",       "tasks"};
   for (size_t i = 0; i < sizeof copied / sizeof copied[0]; i++) {
     json_t *value = json_object_get(contender->info, copied[i]);
     if (value) json_object_set(json, copied[i], value);
   }
-  json_object_set_new(json, "speedup_vs_sequential",
-                      json_real(run->contenders[0].stats.median / contender->stats.median));
+  if (run->simulated) {
+    json_object_set_new(json, "predicted", json_true());
+    json_object_set_new(json, "predicted_us", json_real(contender->predicted_us));
+  }
+  json_object_set_new(
+      json, "speedup_vs_sequential",
+      json_real(run_latency_us(run, &run->contenders[0]) / run_latency_us(run, contender)));
   if (contender->verified) {
     json_object_set_new(json, "verification", verification_json(contender));
   }
@@ -96,7 +107,11 @@ cs_status run_record(const run_case *run, json_t **out) {
       json_object_get(chosen->info, "passes"), "measured",
       json_object_get(chosen->info, "measured"));
   if (!record) return cs_no_memory("a record", 0);
-  if (run->options->verify < 0) json_object_set_new(record, "verification", json_null());
+  if (run->ablation) json_object_set(record, "ablation", run->ablation);
+  if (run->simulated) json_object_set_new(record, "predicted", json_true());
+  if (run->options->verify < 0 || run->simulated) {
+    json_object_set_new(record, "verification", json_null());
+  }
   *out = record;
   return CS_OK;
 }

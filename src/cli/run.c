@@ -15,7 +15,10 @@ static const char help[] =
     "Example:\n"
     "  convsched run models/googlenet.json --dtype tf32 --batch 1,32 --json out.jsonl\n\n"
     "Several models, batches or dtypes are run one after the other; --json then writes JSON "
-    "lines. Latencies of all policies are sampled in turn in one process.";
+    "lines. Latencies of all policies are sampled in turn in one process.\n\n"
+    "With --device sim:FILE, a profile that `convsched profile --export FILE` wrote on a GPU, "
+    "nothing "
+    "is run: the plans are that GPU's, and the SM model predicts their times.";
 
 /* ---- Contenders ---- */
 
@@ -89,7 +92,15 @@ static cs_status verify_all(run_case *run) {
   return CS_OK;
 }
 
-static cs_status read_info(run_contender *contender) {
+static cs_status ablate(run_case *run) {
+  char *text = NULL;
+  CS_RETURN_IF_ERROR(cs_session_ablate(run->contenders[run->n - 1].session, "streams", &text));
+  run->ablation = json_loads(text, 0, NULL);
+  cs_string_free(text);
+  return run->ablation ? CS_OK : cli_error(CS_CODE_INTERNAL, "an ablation is not JSON");
+}
+
+cs_status run_read_info(run_contender *contender) {
   char *text = NULL;
   CS_RETURN_IF_ERROR(cs_session_info_json(contender->session, &text));
   contender->info = json_loads(text, 0, NULL);
@@ -135,10 +146,12 @@ done:
 
 static cs_status do_case(run_case *run) {
   choose_policies(run);
+  if (run->simulated) return run_predict(run);
   CS_RETURN_IF_ERROR(create_sessions(run));
   CS_RETURN_IF_ERROR(sample_all(run));
+  if (run->options->ablate) CS_RETURN_IF_ERROR(ablate(run));
   CS_RETURN_IF_ERROR(verify_all(run));
-  for (int i = 0; i < run->n; i++) CS_RETURN_IF_ERROR(read_info(&run->contenders[i]));
+  for (int i = 0; i < run->n; i++) CS_RETURN_IF_ERROR(run_read_info(&run->contenders[i]));
   return CS_OK;
 }
 
@@ -148,6 +161,7 @@ static void free_case(run_case *run) {
     free(run->contenders[i].samples);
     json_decref(run->contenders[i].info);
   }
+  json_decref(run->ablation);
 }
 
 /* ---- All cases ---- */
@@ -156,6 +170,7 @@ typedef struct run_totals {
   json_t *records;
   bool passed;
   bool first; /* no case has been run yet */
+  bool simulated;
 } run_totals;
 
 static cs_status run_one(const cli_options *options, cs_device *device, const cs_graph *graph,
@@ -170,6 +185,7 @@ static cs_status run_one(const cli_options *options, cs_device *device, const cs
                   .path = path,
                   .batch = batch,
                   .precision = precision,
+                  .simulated = totals->simulated,
                   .load_s = load_s};
   CS_TRY(st, do_case(&run), done);
   cli_end_progress();
@@ -239,9 +255,11 @@ static cs_status run_command(const cli_options *options) {
             n_cases);
   }
   CS_TRY(st, check_plan_options(options), done);
+  if (cli_device_is_simulated(options)) CS_TRY(st, run_check_simulated(options), done);
   CS_TRY(st, cli_check_writable(options->json), done);
   CS_TRY(st, cli_check_writable(options->output), done);
   CS_TRY(st, cs_device_open(options->device, cli_logger(options), &device), done);
+  totals.simulated = cli_device_is_simulated(options);
   for (int m = 0; m < options->models.n; m++) {
     st = run_model(options, device, options->models.items[m], &totals);
     if (st != CS_OK) break;

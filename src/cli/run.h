@@ -14,7 +14,8 @@ typedef struct run_contender {
   int n_samples;
   cs_stats stats;
   double b2b_us;
-  json_t *info; /* cs_session_info_json */
+  double predicted_us; /* of a simulated device, in place of what is measured */
+  json_t *info;        /* cs_session_info_json */
   cs_verification verification;
   bool verified;
 } run_contender;
@@ -28,10 +29,12 @@ typedef struct run_case {
   cs_precision precision;
   run_contender contenders[RUN_MAX_POLICIES]; /* the baseline `sequential` first */
   int n;
-  double load_s; /* reading the graph */
+  bool simulated; /* the device is: times are predicted, nothing is run */
+  double load_s;  /* reading the graph */
   double
       first_result_s; /* from the start of the process to the first output; 0: not the first case */
   bool passed;
+  json_t *ablation; /* NULL: not asked for */
 } run_case;
 
 /* ---- run_arrays.c ---- */
@@ -44,11 +47,23 @@ cs_status run_write_output(const run_case *run, const cs_session *session,
 cs_status run_dump_node(const cs_graph *graph, const char *item, char **node) CS_MUST_USE;
 cs_status run_dump(const run_case *run, cs_session *session, const char *item) CS_MUST_USE;
 
+/* ---- run_predicted.c ---- */
+/* USAGE: an option that wants numbers, which a simulated device has not. */
+cs_status run_check_simulated(const cli_options *options) CS_MUST_USE;
+/* Plans for every contender and fills in what the model predicts. */
+cs_status run_predict(run_case *run) CS_MUST_USE;
+
+/* ---- run.c ---- */
+/* Reads cs_session_info_json into the contender. */
+cs_status run_read_info(run_contender *contender) CS_MUST_USE;
+
 /* `convsched.run/1` for a case. */
 cs_status run_record(const run_case *run, json_t **out) CS_MUST_USE;
 /* The table for a person. free() releases *out. */
 cs_status run_table(const run_case *run, char **out) CS_MUST_USE;
 
+/* Microseconds: the median measured, or what is predicted. */
+double run_latency_us(const run_case *run, const run_contender *contender);
 /* Numbers and objects of a contender's info. */
 double run_info_number(const run_contender *contender, const char *key);
 double run_bound(const run_contender *contender, const char *key);

@@ -1,4 +1,10 @@
+#include <string.h>
+
 #include "cli/cli.h"
+
+bool cli_device_is_simulated(const cli_options *options) {
+  return options->device && strncmp(options->device, "sim:", 4) == 0;
+}
 
 void cli_session_options(const cli_options *options, int64_t batch, cs_precision precision,
                          const char *policy, cs_session_options *out) {
@@ -11,6 +17,9 @@ void cli_session_options(const cli_options *options, int64_t batch, cs_precision
   out->workspace_limit = options->workspace_limit;
   out->memory_limit = options->memory_limit;
   out->max_streams = options->streams;
+  out->search_seconds = options->search_seconds;
+  out->search_steps = options->search_steps;
+  out->no_graph = options->no_graph;
   out->frozen = options->frozen;
   out->refresh = options->refresh;
   out->deterministic = options->deterministic;

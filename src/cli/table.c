@@ -35,27 +35,57 @@ static void print_verdict(const run_contender *contender, cs_strbuf *text) {
   cs_strbuf_printf(text, "  %.1e %s\n", v->rel_l2, v->passed ? "ok" : "WRONG");
 }
 
+/* "1.23x", or "-" where the bound is not known. */
+static void print_ratio(cs_strbuf *text, double us, double bound) {
+  if (bound > 0) {
+    cs_strbuf_printf(text, " %9.2fx", us / bound);
+  } else {
+    cs_strbuf_printf(text, " %10s", "-");
+  }
+}
+
 static void print_row(const run_case *run, const run_contender *contender, cs_strbuf *text) {
   char memory[32];
   cli_bytes_text(memory, sizeof memory, run_info_number(contender, "arena_bytes"));
-  double median = contender->stats.median;
-  cs_strbuf_printf(text, "%-12s %10.1f %10.1f %10.1f %7.0f %7.0f %10s %8.2fx", contender->policy,
-                   median, contender->stats.p90, contender->b2b_us,
-                   run_info_number(contender, "streams"), run_info_number(contender, "kernels"),
-                   memory, run->contenders[0].stats.median / median);
-  static const char *const bounds[] = {"roofline_us", "critical_path_us", "area_us"};
-  for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++) {
-    double us = run_bound(contender, bounds[i]);
-    if (us > 0) {
-      cs_strbuf_printf(text, " %9.2fx", median / us);
-    } else {
-      cs_strbuf_printf(text, " %10s", "-");
-    }
+  double us = run_latency_us(run, contender);
+  if (run->simulated) {
+    cs_strbuf_printf(text, "%-12s %12.1f", contender->policy, us);
+  } else {
+    cs_strbuf_printf(text, "%-12s %10.1f %10.1f %10.1f", contender->policy, us,
+                     contender->stats.p90, contender->b2b_us);
   }
-  print_verdict(contender, text);
+  cs_strbuf_printf(text, " %7.0f %7.0f %10s %8.2fx", run_info_number(contender, "streams"),
+                   run_info_number(contender, "kernels"), memory,
+                   run_latency_us(run, &run->contenders[0]) / us);
+  print_ratio(text, us, run_bound(contender, "roofline_us"));
+  print_ratio(text, us, run_bound(contender, "critical_path_us"));
+  print_ratio(text, us, run_bound(contender, "area_us"));
+  if (run->simulated) {
+    cs_strbuf_printf(text, "\n");
+  } else {
+    print_verdict(contender, text);
+  }
 }
 
-static void print_details(const run_case *run, cs_strbuf *text) {
+static double gain_of(const json_t *ablation, size_t variant) {
+  const json_t *row = json_array_get(json_object_get(ablation, "variants"), variant);
+  return json_number_value(json_object_get(row, "speedup_vs_base"));
+}
+
+/* The variants are: the base, its schedule with the policy's candidates, the other way round, both.
+ */
+static void print_ablation(const run_case *run, cs_strbuf *text) {
+  if (!run->ablation) return;
+  const char *base = json_string_value(json_object_get(run->ablation, "base"));
+  cs_strbuf_printf(
+      text,
+      "%s against %s: candidates alone %.3fx, streams and order alone %.3fx, both %.3fx "
+      "(a second copy of %s: %.3fx).\n",
+      run->contenders[run->n - 1].policy, base, gain_of(run->ablation, 1),
+      gain_of(run->ablation, 2), gain_of(run->ablation, 3), base, gain_of(run->ablation, 0));
+}
+
+static void print_bounds(const run_case *run, cs_strbuf *text) {
   const run_contender *chosen = &run->contenders[run->n - 1];
   if (json_object_get(chosen->info, "bounds")) {
     cli_print_bounds(json_object_get(chosen->info, "bounds"), text);
@@ -65,6 +95,15 @@ static void print_details(const run_case *run, cs_strbuf *text) {
   for (int i = 1; i < run->n; i++) {
     cli_print_memory(run->contenders[i].policy, json_object_get(run->contenders[i].info, "memory"),
                      text);
+  }
+}
+
+static void print_details(const run_case *run, cs_strbuf *text) {
+  print_bounds(run, text);
+  if (run->simulated) {
+    cs_strbuf_printf(text,
+                     "Times are predicted by the SM model from what was recorded of this device; "
+                     "nothing was run.\nNot verified: simulated device.\n");
   }
   for (int i = 0; i < run->n; i++) {
     const run_contender *contender = &run->contenders[i];
@@ -93,13 +132,23 @@ static void print_details(const run_case *run, cs_strbuf *text) {
   }
 }
 
+static void print_column_names(const run_case *run, cs_strbuf *text) {
+  if (run->simulated) {
+    cs_strbuf_printf(text, "%-12s %12s", "policy", "predicted us");
+  } else {
+    cs_strbuf_printf(text, "%-12s %10s %10s %10s", "policy", "median us", "p90 us", "b2b us");
+  }
+  cs_strbuf_printf(text, " %7s %7s %10s %9s %10s %10s %10s%s\n", "streams", "kernels", "memory",
+                   "vs seq.", "vs roof", "vs path", "vs area",
+                   run->simulated ? "" : "  error, verdict");
+}
+
 cs_status run_table(const run_case *run, char **out) {
   cs_strbuf text = {0};
   print_header(run, &text);
-  cs_strbuf_printf(&text, "%-12s %10s %10s %10s %7s %7s %10s %9s %10s %10s %10s  %s\n", "policy",
-                   "median us", "p90 us", "b2b us", "streams", "kernels", "memory", "vs seq.",
-                   "vs roof", "vs path", "vs area", "error, verdict");
+  print_column_names(run, &text);
   for (int i = 0; i < run->n; i++) print_row(run, &run->contenders[i], &text);
   print_details(run, &text);
+  print_ablation(run, &text);
   return cs_strbuf_take(&text, out);
 }

@@ -183,6 +183,16 @@ const cs_op_profile *cs_profile_find(const cs_profile *profile, const char *sign
   return &entry->op;
 }
 
+void cs_profile_signatures(const cs_profile *profile,
+                           void (*use)(void *user, const char *signature), void *user) {
+  for (size_t e = 0; e < profile->n_entries; e++) {
+    const char *signature = profile->entries[e]->op.signature;
+    bool single = strncmp(signature, CS_CORUN_PREFIX, strlen(CS_CORUN_PREFIX)) != 0 &&
+                  strcmp(signature, CS_DEVICE_OP) != 0;
+    if (single) use(user, signature);
+  }
+}
+
 /* Appends an entry's co-runs to a growing array. */
 static cs_status collect_coruns(cs_profile *profile, cs_profile_entry *entry, const cs_corun ***out,
                                 size_t *capacity, int *count) {
@@ -244,7 +254,8 @@ const cs_device_info *cs_profile_device(const cs_profile *profile) {
 
 /* ---- What may be used ---- */
 
-bool cs_op_profile_covers(const cs_op_profile *operation, const cs_completion *wanted) {
+/* By an enumeration of a program that knew at least `candidates`. */
+static bool covers(const cs_op_profile *operation, const cs_completion *wanted, int candidates) {
   if (!operation) return false;
   bool has_threads = false;
   for (int i = 0; i < operation->n_records; i++) {
@@ -252,11 +263,19 @@ bool cs_op_profile_covers(const cs_op_profile *operation, const cs_completion *w
   }
   for (int i = 0; i < operation->n_completions; i++) {
     const cs_completion *done = &operation->completions[i];
-    if (done->candidates < CS_CANDIDATES_VERSION) continue;
+    if (done->candidates < candidates) continue;
     if (done->workspace_limit < wanted->workspace_limit || (wanted->full && !done->full)) continue;
     if (done->threads == wanted->threads || (done->threads == 0 && has_threads)) return true;
   }
   return false;
+}
+
+bool cs_op_profile_covers(const cs_op_profile *operation, const cs_completion *wanted) {
+  return covers(operation, wanted, CS_CANDIDATES_VERSION);
+}
+
+bool cs_op_profile_covered_once(const cs_op_profile *operation, const cs_completion *wanted) {
+  return covers(operation, wanted, 0);
 }
 
 bool cs_record_admissible(const cs_record *record, int64_t workspace_limit, bool deterministic,

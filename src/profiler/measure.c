@@ -176,13 +176,48 @@ cs_status cs_measure_operations(cs_measuring *m, cs_operation *operations, int n
   return CS_OK;
 }
 
+/* Nothing can be measured of a recorded device, so what an older program enumerated counts there.
+ */
+static bool is_known(const cs_wanted *wanted, const char *signature) {
+  const cs_op_profile *known = cs_profile_find(wanted->profile, signature);
+  cs_completion completion = {.workspace_limit = wanted->options->workspace_limit,
+                              .threads = wanted->options->threads,
+                              .full = wanted->options->full};
+  if (wanted->backend->vtable->recorded) return cs_op_profile_covered_once(known, &completion);
+  return !wanted->options->refresh && cs_op_profile_covers(known, &completion);
+}
+
+static cs_status refuse_recorded(const cs_wanted *wanted, const char *name, const char *signature) {
+  const char *device = wanted->backend->vtable->info(wanted->backend)->name;
+  const cs_op_profile *known = cs_profile_find(wanted->profile, signature);
+  int64_t limit = -1;
+  for (int i = 0; known && i < known->n_completions; i++) {
+    limit = cs_max_i64(limit, known->completions[i].workspace_limit);
+  }
+  if (!known || limit < 0) {
+    return cs_error(CS_CODE_NOT_FOUND, "%s: %s of %s; operation %s", name,
+                    known ? "recorded in part only" : "not recorded", device, signature);
+  }
+  return cs_error(CS_CODE_NOT_FOUND,
+                  "%s: recorded of %s under a workspace limit of %lld bytes, wanted one of %lld "
+                  "bytes%s; operation %s",
+                  name, device, (long long)limit, (long long)wanted->options->workspace_limit,
+                  wanted->options->full ? " and every engine" : "", signature);
+}
+
+/* Why nothing is measured where the profile does not cover an operation. */
+static cs_status refuse_miss(const cs_wanted *wanted, const char *name, const char *signature) {
+  if (wanted->backend->vtable->recorded) return refuse_recorded(wanted, name, signature);
+  return cs_error(CS_CODE_NOT_FOUND,
+                  "%s: not measured under a workspace limit of %lld bytes, and measuring is "
+                  "forbidden (frozen); operation %s",
+                  name, (long long)wanted->options->workspace_limit, signature);
+}
+
 /* Appends the task's operation unless it is there or the profile covers it. */
 static cs_status want_operation(const cs_wanted *wanted, const cs_op_desc *desc, const char *name,
                                 json_t *seen, cs_operation *out, int *n) {
   char *signature = NULL;
-  cs_completion completion = {.workspace_limit = wanted->options->workspace_limit,
-                              .threads = wanted->options->threads,
-                              .full = wanted->options->full};
   cs_status st = cs_op_signature(desc, &signature);
   if (st != CS_OK) return cs_annotate(st, "%s: ", name);
   if (json_object_get(seen, signature)) goto done;
@@ -191,16 +226,12 @@ static cs_status want_operation(const cs_wanted *wanted, const cs_op_desc *desc,
     goto done;
   }
   wanted->report->operations++;
-  if (!wanted->options->refresh &&
-      cs_op_profile_covers(cs_profile_find(wanted->profile, signature), &completion)) {
+  if (is_known(wanted, signature)) {
     wanted->report->operations_cached++;
     goto done;
   }
-  if (wanted->options->frozen) {
-    st = cs_error(CS_CODE_NOT_FOUND,
-                  "%s: not measured under a workspace limit of %lld bytes, and measuring is "
-                  "forbidden (frozen); operation %s",
-                  name, (long long)wanted->options->workspace_limit, signature);
+  if (wanted->options->frozen || wanted->backend->vtable->recorded) {
+    st = refuse_miss(wanted, name, signature);
     goto done;
   }
   st = cs_annotate(cs_measure_check_fits(wanted->backend, desc), "%s: ", name);

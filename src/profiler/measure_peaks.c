@@ -26,7 +26,7 @@ static cs_op_desc gemm_desc(int64_t rows, int64_t features, cs_precision precisi
 static int flops_descs(cs_backend *backend, cs_precision precision,
                        cs_op_desc out[MAX_PEAK_DESCS]) {
   const cs_device_info *info = backend->vtable->info(backend);
-  bool large = info->units >= 64 && backend->vtable->reference;
+  bool large = info->units >= 64 && (backend->vtable->reference || backend->vtable->recorded);
   cs_layout layouts[CS_MAX_DEVICE_LAYOUTS];
   int n = 0, n_layouts = backend->vtable->layouts(backend, precision, layouts);
   for (int i = 0; i < n_layouts; i++) {
@@ -81,8 +81,9 @@ cs_status cs_profile_peaks(cs_profile *profile, cs_backend *backend, cs_precisio
     pointers[i] = &descs[i];
     names[i] = i < n ? "peak FLOP/s" : "peak bandwidth";
   }
+  bool recorded = backend->vtable->recorded != NULL;
   *flops = *bandwidth = 0;
-  CS_RETURN_IF_ERROR(cs_measure_wanted(&wanted, pointers, names, n + 1));
+  if (!recorded) CS_RETURN_IF_ERROR(cs_measure_wanted(&wanted, pointers, names, n + 1));
   for (int i = 0; i < n; i++) {
     CS_RETURN_IF_ERROR(best_us(profile, &descs[i], &us));
     *flops = fmax(*flops, cs_op_flops(&descs[i]) / us * 1e6);
@@ -90,6 +91,10 @@ cs_status cs_profile_peaks(cs_profile *profile, cs_backend *backend, cs_precisio
   CS_RETURN_IF_ERROR(best_us(profile, &descs[n], &us));
   *bandwidth = cs_op_bytes(&descs[n]) / us * 1e6;
   if (*flops > 0 && *bandwidth > 0) return CS_OK;
+  if (recorded) {
+    *flops = *bandwidth = 0;
+    return CS_OK;
+  }
   return cs_error(
       CS_CODE_NOT_FOUND, "peak rates of %s: found no working implementation of a large %s in %s",
       backend->vtable->info(backend)->name, *flops > 0 ? "copy" : "convolution or matrix product",

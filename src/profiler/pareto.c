@@ -100,16 +100,18 @@ int cs_pareto_select(const cs_pareto_point *points, int n, double within, int mo
 
 /* ---- Of an operation ---- */
 
-static cs_pareto_point point_of(const cs_record *record, const cs_device_info *device) {
-  cs_demand demand = cs_kernels_demand(device, record->kernels, record->n_kernels);
+cs_pareto_point cs_pareto_point_of(const cs_device_info *device, const cs_candidate *candidate,
+                                   double cold_us, const cs_kernel_profile *kernels,
+                                   int n_kernels) {
+  cs_demand demand = cs_kernels_demand(device, kernels, n_kernels);
   cs_pareto_point point = {{0}};
-  point.cost[CS_COST_TIME] = record->measured.cold_us;
+  point.cost[CS_COST_TIME] = cold_us;
   point.cost[CS_COST_REGISTERS] = demand.share[CS_RESOURCE_REGISTERS];
   point.cost[CS_COST_SHARED] = demand.share[CS_RESOURCE_SHARED];
   point.cost[CS_COST_RESIDENCY] =
       fmax(demand.share[CS_RESOURCE_THREADS], demand.share[CS_RESOURCE_BLOCKS]);
-  point.cost[CS_COST_WORKSPACE] = (double)record->candidate.workspace_bytes;
-  point.cost[CS_COST_UNITS] = demand.known ? demand.units : record->candidate.threads;
+  point.cost[CS_COST_WORKSPACE] = (double)candidate->workspace_bytes;
+  point.cost[CS_COST_UNITS] = demand.known ? demand.units : candidate->threads;
   return point;
 }
 
@@ -138,7 +140,8 @@ int cs_op_pareto(const cs_op_profile *operation, const cs_device_info *device,
   for (int r = 0; r < operation->n_records && n < MOST_POINTS; r++) {
     const cs_record *record = &operation->records[r];
     if (!may_plan(record, options) || (n > 0 && some_known && !record->kernels)) continue;
-    points[n] = point_of(record, device);
+    points[n] = cs_pareto_point_of(device, &record->candidate, record->measured.cold_us,
+                                   record->kernels, record->n_kernels);
     records[n++] = record;
   }
   if (n == 0) return 0;

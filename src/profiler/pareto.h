@@ -22,6 +22,10 @@ typedef struct cs_pareto_point {
   double cost[CS_COST_COUNT]; /* less is better; INFINITY: not known */
 } cs_pareto_point;
 
+/* Of a candidate with these kernels (n 0: not recorded, then it takes none of the resources). */
+cs_pareto_point cs_pareto_point_of(const cs_device_info *device, const cs_candidate *candidate,
+                                   double cold_us, const cs_kernel_profile *kernels, int n_kernels);
+
 /* Writes the indices of the set, fastest first, and returns how many there are (at most `most`).
  * Points slower than `within` times the fastest and dominated ones are out; of equal points the
  * first stays. Of a larger set remain the fastest, then the one with the smallest dominant share

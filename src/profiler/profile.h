@@ -88,8 +88,11 @@ typedef struct cs_profile cs_profile;
 cs_status cs_profile_open(const char *directory, const char *device_identity,
                           const cs_logger *logger, cs_profile **out) CS_MUST_USE;
 void cs_profile_close(cs_profile *profile);
-/* NULL if nothing is known. Valid until the next call that adds. */
+/* NULL if nothing is known. Valid until the next call that adds to this operation. */
 const cs_op_profile *cs_profile_find(const cs_profile *profile, const char *signature);
+/* Hands out the signature of every operation of which anything is in the file. */
+void cs_profile_signatures(const cs_profile *profile,
+                           void (*use)(void *user, const char *signature), void *user);
 /* The record of a candidate, by its id; NULL: none (or `operation` is NULL). */
 const cs_record *cs_op_profile_record(const cs_op_profile *operation, const char *candidate);
 /* Adds or replaces a record (by candidate id) and appends its line. */
@@ -105,6 +108,8 @@ cs_status cs_profile_mark_completion(cs_profile *profile, const char *signature,
  * candidates, under at least the workspace limit, for the same threads (or for any, with
  * measurements for these), full if wanted so. */
 bool cs_op_profile_covers(const cs_op_profile *operation, const cs_completion *wanted);
+/* The same, done by a program of any age: of a device on which nothing can be measured again. */
+bool cs_op_profile_covered_once(const cs_op_profile *operation, const cs_completion *wanted);
 /* May this record be planned with: not rejected, workspace within the limit, deterministic if
  * wanted, prepared for `threads` threads (0: any; a candidate without a thread count fits all). */
 bool cs_record_admissible(const cs_record *record, int64_t workspace_limit, bool deterministic,
@@ -160,7 +165,7 @@ cs_status cs_profile_program(cs_profile *profile, cs_backend *backend, const cs_
 
 /* Sustained rates measured once per device and kept in the profile under a signature of their own:
  * FLOP/s of the best matrix product or convolution in `precision`, bytes/s of a large copy. Used
- * for the roofline. */
+ * for the roofline. A recorded device whose profile lacks them: 0, not known. */
 cs_status cs_profile_peaks(cs_profile *profile, cs_backend *backend, cs_precision precision,
                            const cs_measure_options *options, double *flops,
                            double *bandwidth) CS_MUST_USE;

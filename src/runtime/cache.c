@@ -118,6 +118,7 @@ cs_status cs_device_import_profile(cs_device *device, const char *cache_dir, con
                                    int *taken) {
   cs_profile *profile = NULL;
   *taken = 0;
+  CS_RETURN_IF_ERROR(cs_device_must_compute(device, "import of a profile"));
   CS_RETURN_IF_ERROR(cs_device_profile(device, cache_dir, &profile));
   return cs_profile_import(profile, path, taken);
 }

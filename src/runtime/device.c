@@ -12,11 +12,10 @@ static const cs_backend_entry *find_backend(const char *name, size_t length) {
   return NULL;
 }
 
-/* "cuda:3" → entry and index. */
-static cs_status parse_spec(const char *spec, const cs_backend_entry **entry, int *index) {
+/* "cuda:3" → entry and what is behind the colon; NULL: no colon. */
+static cs_status parse_spec(const char *spec, const cs_backend_entry **entry, const char **rest) {
   const char *colon = strchr(spec, ':');
   size_t length = colon ? (size_t)(colon - spec) : strlen(spec);
-  *index = 0;
   *entry = find_backend(spec, length);
   if (!*entry) {
     if (length == 4 && strncmp(spec, "cuda", 4) == 0) {
@@ -25,16 +24,43 @@ static cs_status parse_spec(const char *spec, const cs_backend_entry **entry, in
                       "not found when it was built); run `convsched doctor`",
                       spec);
     }
-    return cs_error(CS_CODE_USAGE, "unknown device \"%s\": wanted auto, cpu or cuda:N", spec);
+    return cs_error(CS_CODE_USAGE,
+                    "unknown device \"%s\": wanted auto, cpu, cuda:N or sim:FILE, with a profile's "
+                    "file",
+                    spec);
   }
-  if (!colon) return CS_OK;
+  *rest = colon ? colon + 1 : NULL;
+  return CS_OK;
+}
+
+static cs_status parse_index(const char *spec, const char *rest, int *index) {
+  *index = 0;
+  if (!rest) return CS_OK;
   char *end;
-  long value = strtol(colon + 1, &end, 10);
-  if (end == colon + 1 || *end || value < 0 || value > 1023) {
+  long value = strtol(rest, &end, 10);
+  if (end == rest || *end || value < 0 || value > 1023) {
     return cs_error(CS_CODE_USAGE, "device \"%s\": wanted a number from 0 behind the colon", spec);
   }
   *index = (int)value;
   return CS_OK;
+}
+
+static cs_status open_spec(const char *spec, const cs_logger *logger, cs_backend **out) {
+  const cs_backend_entry *entry;
+  const char *rest;
+  int index;
+  CS_RETURN_IF_ERROR(parse_spec(spec, &entry, &rest));
+  if (entry->open_file) {
+    if (rest && rest[0]) return entry->open_file(rest, logger, out);
+    return cs_error(CS_CODE_USAGE, "device \"%s\": wanted %s:FILE, with a profile's file", spec,
+                    entry->name);
+  }
+  CS_RETURN_IF_ERROR(parse_index(spec, rest, &index));
+  char reason[512] = "";
+  int count = entry->count(reason, sizeof reason);
+  if (index < count) return entry->open(index, logger, out);
+  return cs_error(CS_CODE_DEVICE, "device %s: not there; %d found%s%s", spec, count,
+                  reason[0] ? ": " : "", reason);
 }
 
 static cs_status open_auto(const cs_logger *logger, cs_backend **out) {
@@ -49,22 +75,13 @@ static cs_status open_auto(const cs_logger *logger, cs_backend **out) {
 cs_status cs_device_open(const char *spec, const cs_logger *logger, cs_device **out) {
   *out = NULL;
   cs_status st = CS_OK;
-  const cs_backend_entry *entry;
-  int index;
   cs_device *device = cs_calloc(1, sizeof *device);
   if (!device) return cs_no_memory("a device", sizeof *device);
   if (logger) device->logger = *logger;
   if (!spec || strcmp(spec, "auto") == 0) {
     CS_TRY(st, open_auto(logger, &device->backend), done);
   } else {
-    CS_TRY(st, parse_spec(spec, &entry, &index), done);
-    char reason[512] = "";
-    int count = entry->count(reason, sizeof reason);
-    if (index >= count) {
-      CS_FAIL(st, done, CS_CODE_DEVICE, "device %s: not there; %d found%s%s", spec, count,
-              reason[0] ? ": " : "", reason);
-    }
-    CS_TRY(st, entry->open(index, logger, &device->backend), done);
+    CS_TRY(st, open_spec(spec, logger, &device->backend), done);
   }
   cs_log(logger, CS_LOG_DEBUG, "device %s opened",
          device->backend->vtable->info(device->backend)->name);
@@ -77,13 +94,30 @@ done:
 
 void cs_device_close(cs_device *device) {
   if (!device) return;
-  cs_profile_close(device->profile);
+  if (!cs_device_is_simulated(device)) cs_profile_close(device->profile);
   free(device->profile_directory);
   if (device->backend) device->backend->vtable->close(device->backend);
   free(device);
 }
 
+bool cs_device_is_simulated(const cs_device *device) {
+  return device->backend && device->backend->vtable->recorded;
+}
+
+cs_status cs_device_must_compute(const cs_device *device, const char *what) {
+  if (!cs_device_is_simulated(device)) return CS_OK;
+  const cs_backend_vtable *vtable = device->backend->vtable;
+  return cs_error(CS_CODE_USAGE,
+                  "%s: %s is simulated here, from a profile: times are predicted, nothing is "
+                  "measured or computed",
+                  what, vtable->info(device->backend)->name);
+}
+
 cs_status cs_device_profile(cs_device *device, const char *directory, cs_profile **out) {
+  if (cs_device_is_simulated(device)) {
+    *out = device->profile = device->backend->vtable->recorded(device->backend);
+    return CS_OK;
+  }
   const char *wanted = directory ? directory : "";
   if (device->profile && strcmp(device->profile_directory, wanted) == 0) {
     *out = device->profile;
@@ -108,6 +142,7 @@ cs_status cs_device_info_json(const cs_device *device, char **out) {
                 (json_int_t)info->memory_bytes, "cache_bytes", (json_int_t)info->cache_bytes,
                 "compute_capability", info->compute_capability, "clock_mhz", info->clock_mhz,
                 "default_streams", info->default_streams);
+  if (json && cs_device_is_simulated(device)) json_object_set_new(json, "simulated", json_true());
   bool is_cuda = strcmp(info->backend, "cuda") == 0;
   if (json && info->driver[0]) json_object_set_new(json, "driver", json_string(info->driver));
   if (json && is_cuda) json_object_set_new(json, "cuda", json_string(info->runtime));

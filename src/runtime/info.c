@@ -50,10 +50,30 @@ json_t *cs_memory_json(const cs_plan *plan, const cs_plan_bytes *sequential) {
                               plan->workspace_peak - sequential->workspace));
 }
 
+static json_t *number_or_null(double value) {
+  return isfinite(value) ? json_real(value) : json_null();
+}
+
 json_t *cs_bounds_json(const cs_bounds *bounds) {
-  return json_pack("{s:f, s:f, s:o}", "roofline_us", bounds->roofline_us, "critical_path_us",
-                   bounds->critical_path_us, "area_us",
-                   isfinite(bounds->area_us) ? json_real(bounds->area_us) : json_null());
+  return json_pack("{s:o, s:f, s:o}", "roofline_us", number_or_null(bounds->roofline_us),
+                   "critical_path_us", bounds->critical_path_us, "area_us",
+                   number_or_null(bounds->area_us));
+}
+
+/* Tasks by the layout of their outputs; *copies: those that are layout transforms. */
+static json_t *layouts_json(const cs_program *program, int *copies) {
+  int counts[CS_LAYOUT_COUNT] = {0};
+  *copies = 0;
+  for (int t = 0; t < program->n_tasks; t++) {
+    counts[program->tasks[t].desc.output.layout]++;
+    *copies += program->tasks[t].desc.op == CS_OP_COPY;
+  }
+  json_t *layouts = json_object();
+  for (int l = 0; l < CS_LAYOUT_COUNT; l++) {
+    if (counts[l] == 0) continue;
+    json_object_set_new(layouts, cs_layout_name((cs_layout)l), json_integer(counts[l]));
+  }
+  return layouts;
 }
 
 cs_status cs_session_info_json(const cs_session *session, char **out) {
@@ -61,29 +81,25 @@ cs_status cs_session_info_json(const cs_session *session, char **out) {
   const cs_plan *plan = planned->plan;
   char hash[17];
   snprintf(hash, sizeof hash, "%016" PRIx64, planned->graph_hash);
-  int layout_counts[CS_LAYOUT_COUNT] = {0};
   int copies = 0;
-  for (int t = 0; t < planned->program->n_tasks; t++) {
-    layout_counts[planned->program->tasks[t].desc.output.layout]++;
-    copies += planned->program->tasks[t].desc.op == CS_OP_COPY;
-  }
-  json_t *layouts = json_object();
-  for (int l = 0; l < CS_LAYOUT_COUNT; l++) {
-    if (layout_counts[l] == 0) continue;
-    json_object_set_new(layouts, cs_layout_name((cs_layout)l), json_integer(layout_counts[l]));
-  }
+  json_t *layouts = layouts_json(planned->program, &copies);
   json_t *json =
-      json_pack("{s:s, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:f, s:f, s:s}", "policy", plan->policy,
+      json_pack("{s:s, s:i, s:i, s:i, s:i, s:I, s:I, s:f, s:f, s:s}", "policy", plan->policy,
                 "streams", plan->n_streams, "kernels", session->realised.kernels, "tasks_planned",
                 plan->n_tasks, "copies", copies, "arena_bytes", (json_int_t)plan->arena_bytes,
-                "workspace_bytes", (json_int_t)plan->workspace_peak, "weights_bytes",
-                (json_int_t)session->realised.weights_bytes, "prepare_s", session->timings.prepare,
-                "predicted_us", plan->predicted_us, "graph_hash", hash);
+                "workspace_bytes", (json_int_t)plan->workspace_peak, "prepare_s",
+                session->timings.prepare, "predicted_us", plan->predicted_us, "graph_hash", hash);
   if (!json) {
     json_decref(layouts);
     return cs_no_memory("JSON", 0);
   }
   json_object_set_new(json, "layouts", layouts);
+  if (cs_device_is_simulated(session->device)) {
+    json_object_set_new(json, "simulated", json_true());
+  } else {
+    json_object_set_new(json, "weights_bytes",
+                        json_integer((json_int_t)session->realised.weights_bytes));
+  }
   if (planned->choices) {
     json_object_set_new(json, "bounds", cs_bounds_json(&planned->bounds));
     json_object_set_new(json, "memory", cs_memory_json(plan, &planned->sequential));

@@ -1,5 +1,6 @@
 /* Choosing layouts: profile the graph in each uniform layout, let the dynamic program mix them, and
  * keep whichever lowered program has the least measured time. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,8 +57,10 @@ typedef struct layout_search {
   cs_program *best;
   double best_us;
   cs_cost_table costs;
-  cs_near near;    /* to a pin that was not found */
-  bool *bans_seen; /* per ban: some program has such a candidate */
+  cs_near near;     /* to a pin that was not found */
+  bool *bans_seen;  /* per ban: some program has such a candidate */
+  cs_status missed; /* simulated devices: the first layout that was passed over, and why */
+  char missed_in[16];
 } layout_search;
 
 /* The last of the layouts' failures has gathered the most, but that something is not there says
@@ -73,6 +76,37 @@ static void keep_failure(cs_status *kept, cs_status failure) {
   *kept = failure;
 }
 
+/* The same error, with the command that records what is missing. */
+static cs_status advise_recording(const cs_session *session, cs_status miss) {
+  const cs_session_options *options = &session->settings.options;
+  cs_session_options usual;
+  char more[64] = "";
+  cs_session_options_init(&usual);
+  if (options->workspace_limit != usual.workspace_limit) {
+    snprintf(more, sizeof more, " --workspace-limit %lld", (long long)options->workspace_limit);
+  }
+  return cs_error(CS_CODE_NOT_FOUND,
+                  "%s; to record it, run `convsched profile %s --batch %lld --dtype %s%s --export "
+                  "FILE` on that device",
+                  cs_status_message(miss), session->source->source, (long long)options->batch,
+                  cs_precision_name(options->precision), more);
+}
+
+/* Nothing more can be measured of a simulated device: a layout with an operation that was not
+ * recorded is passed over. Of any other failure nothing changes. */
+static cs_status pass_over_miss(layout_search *search, const char *layout, cs_status miss) {
+  const cs_session *session = search->session;
+  if (cs_status_code(miss) != CS_CODE_NOT_FOUND || !cs_device_is_simulated(session->device)) {
+    return miss;
+  }
+  if (search->missed == CS_OK) {
+    search->missed = advise_recording(session, miss);
+    snprintf(search->missed_in, sizeof search->missed_in, "%s", layout);
+  }
+  cs_status_free(miss);
+  return CS_OK;
+}
+
 /* Lowers, measures, and keeps the program if it is the cheapest so far. A layout in which some node
  * has no admissible candidate is passed over; `*failure` keeps why. */
 static cs_status try_layouts(layout_search *search, const cs_layout *layouts, bool uniform,
@@ -80,6 +114,7 @@ static cs_status try_layouts(layout_search *search, const cs_layout *layouts, bo
   cs_session *session = search->session;
   cs_status st = CS_OK;
   int n_tasks = 0;
+  const char *name = uniform ? cs_layout_name(layout) : "mixed";
   cs_program *program = NULL;
   cs_task_choices *choices = NULL;
   cs_measure_report report = {0};
@@ -89,10 +124,12 @@ static cs_status try_layouts(layout_search *search, const cs_layout *layouts, bo
          done);
   n_tasks = program->n_tasks;
   double started = cs_now_seconds();
-  CS_TRY(st,
-         cs_profile_program(session->device->profile, session->device->backend, program,
-                            search->measure, &session->device->logger, &report),
-         done);
+  st = cs_profile_program(session->device->profile, session->device->backend, program,
+                          search->measure, &session->device->logger, &report);
+  if (st != CS_OK) {
+    st = pass_over_miss(search, name, st);
+    goto done;
+  }
   session->timings.profile += cs_now_seconds() - started;
   session->planned.measured.operations += report.operations;
   session->planned.measured.operations_cached += report.operations_cached;
@@ -109,8 +146,8 @@ static cs_status try_layouts(layout_search *search, const cs_layout *layouts, bo
   }
   if (uniform) CS_TRY(st, add_costs(program, layout, choices, &search->costs), done);
   double us = program_cost(program, choices);
-  cs_log(&session->device->logger, CS_LOG_DEBUG, "layout %s: %.1f us in %d tasks",
-         uniform ? cs_layout_name(layout) : "mixed", us, program->n_tasks);
+  cs_log(&session->device->logger, CS_LOG_DEBUG, "layout %s: %.1f us in %d tasks", name, us,
+         program->n_tasks);
   if (!search->best || us < search->best_us) {
     cs_program_destroy(search->best);
     search->best = program;
@@ -145,8 +182,9 @@ cs_status cs_choose_program(cs_session *session, const cs_measure_options *measu
     CS_TRY(st, try_layouts(&search, layouts, true, available[a], &failure), done);
   }
   if (!search.best) {
-    st = failure;
-    failure = CS_OK;
+    cs_status *why = failure != CS_OK ? &failure : &search.missed;
+    st = *why;
+    *why = CS_OK;
     goto done;
   }
   CS_TRY(st,
@@ -163,9 +201,14 @@ cs_status cs_choose_program(cs_session *session, const cs_measure_options *measu
            predicted);
     CS_TRY(st, try_layouts(&search, layouts, false, CS_LAYOUT_NCHW, &failure), done);
   }
+  if (search.missed != CS_OK) {
+    cs_log(&session->device->logger, CS_LOG_INFO, "layout %s is passed over: %s", search.missed_in,
+           cs_status_message(search.missed));
+  }
   *out = search.best;
   search.best = NULL;
 done:
+  cs_status_free(search.missed);
   cs_status_free(failure);
   cs_program_destroy(search.best);
   cs_cost_table_free(&search.costs);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "runtime/search.h"
 
 #define MAX_PLAN_BYTES ((size_t)256 << 20)
 
@@ -21,21 +22,6 @@ static int streams_of(const cs_session *session, const cs_device_info *info) {
   int wanted = session->settings.options.max_streams;
   if (wanted <= 0) wanted = info->default_streams;
   return wanted < info->max_streams ? wanted : info->max_streams;
-}
-
-cs_policy_input cs_planning_input(const cs_session *session) {
-  const cs_planned *planned = &session->planned;
-  const cs_session_options *options = &session->settings.options;
-  const cs_device_info *info = session->device->backend->vtable->info(session->device->backend);
-  return (cs_policy_input){.program = planned->program,
-                           .choices = planned->choices,
-                           .max_streams = streams_of(session, info),
-                           .workspace_limit = options->workspace_limit,
-                           .memory_limit = options->memory_limit,
-                           .seed = options->seed,
-                           .device_identity = info->identity,
-                           .device = info,
-                           .graph_hash = planned->graph_hash};
 }
 
 /* The program and plan of a plan file. */
@@ -68,7 +54,60 @@ static cs_status load_plan(cs_session *session, const cs_device_info *info) {
   return st;
 }
 
-static cs_status make_plan(cs_session *session, const cs_policy *policy,
+/* The model that timelines are predicted by; NULL where the device has no SMs. */
+static cs_status open_model(const cs_device_info *info, cs_sm_model **out) {
+  *out = NULL;
+  return info->unit.threads > 0 ? cs_sm_model_create(info, NULL, out) : CS_OK;
+}
+
+cs_policy_input cs_planning_input(const cs_session *session) {
+  const cs_session_options *options = &session->settings.options;
+  const cs_device_info *info = session->device->backend->vtable->info(session->device->backend);
+  return (cs_policy_input){.program = session->planned.program,
+                           .choices = session->planned.choices,
+                           .max_streams = streams_of(session, info),
+                           .workspace_limit = options->workspace_limit,
+                           .memory_limit = options->memory_limit,
+                           .seed = options->seed,
+                           .device_identity = info->identity,
+                           .device = info,
+                           .graph_hash = session->planned.graph_hash,
+                           .search_steps = options->search_steps};
+}
+
+cs_status cs_planning_input_open(const cs_session *session, cs_policy_input *out) {
+  char *signature = NULL;
+  *out = cs_planning_input(session);
+  CS_RETURN_IF_ERROR(
+      cs_program_signature(out->program, !session->settings.options.no_graph, &signature));
+  out->schedules = cs_profile_find(session->device->profile, signature);
+  free(signature);
+  return open_model(out->device, &out->model);
+}
+
+void cs_planning_input_close(cs_policy_input *input) {
+  cs_sm_model_destroy(input->model);
+  input->model = NULL;
+}
+
+/* What is measured of whole schedules counts for the policy as it is in the profile. */
+static cs_status search_and_plan(cs_session *session, cs_profile *profile, cs_policy_input *input) {
+  char *signature = NULL;
+  CS_RETURN_IF_ERROR(
+      cs_program_signature(input->program, !session->settings.options.no_graph, &signature));
+  cs_status st = CS_OK;
+  cs_policy_input measured = *input;
+  measured.model = NULL; /* what is measured needs no predicted timeline */
+  if (session->shared && !cs_device_is_simulated(session->device)) {
+    st = cs_search_schedules(session, &measured, signature);
+  }
+  input->schedules = cs_profile_find(profile, signature);
+  free(signature);
+  if (st == CS_OK) st = cs_plan_make(&cs_policy_coselect, input, &session->planned.plan);
+  return st;
+}
+
+static cs_status make_plan(cs_session *session, const cs_policy *policy, const cs_device_info *info,
                            const cs_measure_options *measure) {
   cs_planned *planned = &session->planned;
   cs_profile *profile;
@@ -78,14 +117,18 @@ static cs_status make_plan(cs_session *session, const cs_policy *policy,
   CS_RETURN_IF_ERROR(cs_choices_of_program(profile, planned->program, &session->settings,
                                            measure->threads, &near, &planned->choices));
   cs_policy_input input = cs_planning_input(session);
-  CS_RETURN_IF_ERROR(cs_plan_make(policy, &input, &planned->plan));
-  if (input.memory_limit > 0) {
+  CS_RETURN_IF_ERROR(open_model(info, &input.model));
+  cs_status st = policy == &cs_policy_coselect ? search_and_plan(session, profile, &input)
+                                               : cs_plan_make(policy, &input, &planned->plan);
+  if (st == CS_OK) st = cs_sequential_memory(&input, &planned->sequential);
+  cs_sm_model_destroy(input.model);
+  if (st == CS_OK && input.memory_limit > 0) {
     cs_log(&session->device->logger, CS_LOG_INFO,
            "memory limit %lld: %s on %d streams takes %lld bytes, %lld of them workspace",
            (long long)input.memory_limit, policy->name, planned->plan->n_streams,
            (long long)planned->plan->arena_bytes, (long long)planned->plan->workspace_peak);
   }
-  return cs_sequential_memory(&input, &planned->sequential);
+  return st;
 }
 
 /* Bounds are of the whole device, so the peaks are those of one stream that has all of it; and of
@@ -139,6 +182,7 @@ static cs_status find_policy(const char *name, const cs_policy **out) {
 
 cs_status cs_planning_begin(cs_session *session, cs_measure_options *measure) {
   const cs_session_options *options = &session->settings.options;
+  if (options->refresh) CS_RETURN_IF_ERROR(cs_device_must_compute(session->device, "refresh"));
   cs_planned *planned = &session->planned;
   const cs_device_info *info = session->device->backend->vtable->info(session->device->backend);
   CS_RETURN_IF_ERROR(cs_graph_bind(session->source, options->batch, &planned->bound));
@@ -167,7 +211,7 @@ cs_status cs_planning_run(cs_session *session) {
   double started = cs_now_seconds();
   CS_RETURN_IF_ERROR(cs_planning_begin(session, &measure));
   CS_RETURN_IF_ERROR(session->settings.plan_path ? load_plan(session, info)
-                                                 : make_plan(session, policy, &measure));
+                                                 : make_plan(session, policy, info, &measure));
   if (planned->choices) CS_RETURN_IF_ERROR(compute_bounds(session, info, &measure));
   session->timings.plan = cs_now_seconds() - started - session->timings.profile;
   return CS_OK;

@@ -223,6 +223,7 @@ cs_status cs_profile_model(cs_device *device, const cs_graph *graph,
   cs_session session = {.device = device, .source = graph};
   cs_model_profiling p = {.session = &session};
   *report_json = NULL;
+  CS_RETURN_IF_ERROR(cs_device_must_compute(device, "profile"));
   CS_RETURN_IF_ERROR(read_profile_options(options, &p.options));
   CS_TRY(st, run_steps(&p, session_options), done);
   st = cs_model_report(&p, report_json);

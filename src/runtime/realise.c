@@ -139,17 +139,19 @@ cs_status cs_realised_reschedule(cs_realised *realised, int n_streams) {
   if (realised->schedule) vtable->schedule_destroy(realised->schedule);
   realised->schedule = NULL;
   CS_RETURN_IF_ERROR(vtable->schedule_create(realised->backend, realised->launches,
-                                             realised->n_launches, n_streams, true,
+                                             realised->n_launches, n_streams, !realised->no_graph,
                                              &realised->schedule));
   return count_kernels(realised);
 }
 
-static cs_status build_schedule(const cs_program *program, const cs_plan *plan, cs_realised *out) {
+static void *weights_of(const cs_realised *realised, int position) {
+  if (realised->weights_at) return realised->weights_at[position];
+  return realised->weights ? (char *)realised->weights + realised->weight_offset[position] : NULL;
+}
+
+cs_status cs_realise_launches(const cs_program *program, const cs_plan *plan, cs_realised *out) {
   const cs_backend_vtable *vtable = out->backend->vtable;
   out->arena_bytes = plan->arena_bytes;
-  CS_RETURN_IF_ERROR(
-      cs_annotate(vtable->allocate(out->backend, plan->arena_bytes, &out->arena), "arena: "));
-  CS_RETURN_IF_ERROR(vtable->fill(out->backend, out->arena, 0, plan->arena_bytes));
   out->launches = cs_calloc((size_t)plan->n_tasks, sizeof *out->launches);
   if (!out->launches) return cs_no_memory("launches", (size_t)plan->n_tasks);
   out->n_launches = plan->n_tasks;
@@ -157,16 +159,16 @@ static cs_status build_schedule(const cs_program *program, const cs_plan *plan, 
     const cs_plan_task *planned = &plan->tasks[p];
     const cs_task *task = &program->tasks[planned->task];
     cs_launch *launch = &out->launches[p];
-    *launch = (cs_launch){
-        .exec = out->execs[out->exec_of[p]],
-        .name = task->name,
-        .output = cs_realised_tensor(out, program, plan, task->output),
-        .weights = out->weights ? (char *)out->weights + out->weight_offset[p] : NULL,
-        .workspace =
-            planned->workspace_bytes ? (char *)out->arena + planned->workspace_offset : NULL,
-        .stream = planned->stream,
-        .n_waits = planned->n_waits,
-        .waits = planned->waits};
+    *launch = (cs_launch){.exec = out->execs[out->exec_of[p]],
+                          .name = task->name,
+                          .output = cs_realised_tensor(out, program, plan, task->output),
+                          .weights = weights_of(out, p),
+                          .workspace = planned->workspace_bytes
+                                           ? (char *)out->arena + planned->workspace_offset
+                                           : NULL,
+                          .stream = planned->stream,
+                          .n_waits = planned->n_waits,
+                          .waits = planned->waits};
     for (int i = 0; i < task->desc.n_inputs; i++) {
       launch->inputs[i] = cs_realised_tensor(out, program, plan, task->inputs[i]);
     }
@@ -180,10 +182,19 @@ static cs_status build_schedule(const cs_program *program, const cs_plan *plan, 
   return cs_realised_reschedule(out, plan->n_streams);
 }
 
+static cs_status build_schedule(const cs_program *program, const cs_plan *plan, cs_realised *out) {
+  const cs_backend_vtable *vtable = out->backend->vtable;
+  CS_RETURN_IF_ERROR(
+      cs_annotate(vtable->allocate(out->backend, plan->arena_bytes, &out->arena), "arena: "));
+  CS_RETURN_IF_ERROR(vtable->fill(out->backend, out->arena, 0, plan->arena_bytes));
+  return cs_realise_launches(program, plan, out);
+}
+
 cs_status cs_realise(cs_backend *backend, const cs_program *program, const cs_plan *plan,
-                     const cs_params *params, cs_realised *out) {
+                     const cs_params *params, bool no_graph, cs_realised *out) {
   memset(out, 0, sizeof *out);
   out->backend = backend;
+  out->no_graph = no_graph;
   cs_status st = prepare_all(program, plan, out);
   cs_log(&backend->logger, CS_LOG_DEBUG, "%d candidates prepared", out->n_execs);
   if (st == CS_OK) st = upload_weights(program, plan, params, out);
@@ -200,6 +211,7 @@ cs_status cs_realise_again(const cs_realised *from, const cs_program *program,
   memset(out, 0, sizeof *out);
   out->backend = from->backend;
   out->borrowed = true;
+  out->no_graph = from->no_graph;
   out->execs = from->execs;
   out->n_execs = from->n_execs;
   out->weights = from->weights;

@@ -37,6 +37,7 @@ cs_status cs_session_shape(const cs_session *session, const char *value, int *ra
 cs_status cs_session_set_inputs(cs_session *session, const float *const *inputs,
                                 const int64_t *input_sizes, int n_inputs) {
   const cs_graph *graph = session->planned.graph;
+  CS_RETURN_IF_ERROR(cs_device_must_compute(session->device, "cs_session_set_inputs"));
   CS_RETURN_IF_ERROR(check_count("inputs", n_inputs, graph->n_inputs));
   for (int i = 0; i < n_inputs; i++) {
     CS_RETURN_IF_ERROR(check_size(graph, graph->inputs[i], input_sizes[i]));
@@ -53,6 +54,7 @@ cs_status cs_session_run(cs_session *session, const float *const *inputs,
                          const int64_t *output_sizes, int n_outputs) {
   const cs_program *program = session->planned.program;
   const cs_graph *graph = session->planned.graph;
+  CS_RETURN_IF_ERROR(cs_device_must_compute(session->device, "cs_session_run"));
   CS_RETURN_IF_ERROR(check_count("outputs", n_outputs, cs_graph_output_count(session->source)));
   for (int i = 0; i < n_outputs; i++) {
     CS_RETURN_IF_ERROR(check_size(graph, graph->outputs[i], output_sizes[i]));
@@ -69,6 +71,7 @@ cs_status cs_session_run(cs_session *session, const float *const *inputs,
 cs_status cs_session_read(cs_session *session, const char *value, float *out, int64_t size) {
   const cs_program *program = session->planned.program;
   const cs_graph *graph = session->planned.graph;
+  CS_RETURN_IF_ERROR(cs_device_must_compute(session->device, "cs_session_read"));
   int index = cs_graph_find_value(graph, value);
   bool is_input = index >= 0 && graph->values[index].producer < 0;
   if (index < 0 || (!is_input && !cs_graph_is_output(graph, index))) {

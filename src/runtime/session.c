@@ -13,6 +13,8 @@ static cs_status load_params(cs_session *session) {
   if (!session->shared) return cs_no_memory("parameters", sizeof *session->shared);
   session->shared->references = 1;
   const char *path = session->settings.weights_path;
+  if (path) CS_RETURN_IF_ERROR(cs_device_must_compute(session->device, path));
+  if (cs_device_is_simulated(session->device)) return CS_OK;
   if (!path) path = session->source->weights_path;
   int n_extra = 0;
   cs_status st = path ? cs_params_load(session->source, path, &n_extra, &session->shared->params)
@@ -41,8 +43,9 @@ static void free_inputs(cs_session *session) {
 }
 
 /* Standard normal, from the seed and the input's name. */
-static cs_status generate_inputs(cs_session *session) {
+cs_status cs_session_generate_inputs(cs_session *session) {
   const cs_graph *graph = session->planned.bound;
+  if (session->inputs) return CS_OK;
   session->inputs = cs_calloc((size_t)graph->n_inputs, sizeof *session->inputs);
   if (!session->inputs) return cs_no_memory("inputs", (size_t)graph->n_inputs);
   for (int i = 0; i < graph->n_inputs; i++) {
@@ -66,9 +69,10 @@ static cs_status plan_and_realise(cs_session *session) {
   double started = cs_now_seconds();
   CS_RETURN_IF_ERROR(cs_realise(session->device->backend, session->planned.program,
                                 session->planned.plan, session->shared->params,
-                                &session->realised));
+                                session->settings.options.no_graph, &session->realised));
   session->timings.prepare = cs_now_seconds() - started;
-  if (!session->inputs) CS_RETURN_IF_ERROR(generate_inputs(session));
+  if (cs_device_is_simulated(session->device)) return CS_OK;
+  CS_RETURN_IF_ERROR(cs_session_generate_inputs(session));
   return cs_session_upload_inputs(session, &session->realised, session->planned.plan);
 }
 

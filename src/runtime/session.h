@@ -18,7 +18,7 @@ void cs_settings_free(cs_settings *settings);
 
 /* Parameters shared by forked sessions (used by one thread at a time, as their device is). */
 typedef struct cs_shared_params {
-  cs_params *params;
+  cs_params *params; /* NULL: the device is simulated */
   int references;
 } cs_shared_params;
 
@@ -49,12 +49,14 @@ typedef struct cs_realised {
   void *weights; /* device */
   int64_t weights_bytes;
   int64_t *weight_offset; /* per plan task */
+  void **weights_at;      /* per plan task: where they are, instead of the two above; or NULL */
   void *arena;            /* device */
   int64_t arena_bytes;
   cs_launch *launches; /* per plan task; waits point into the plan */
   int n_launches;
   cs_schedule *schedule;
   int kernels;   /* of one run */
+  bool no_graph; /* stream calls for every run; set before realising */
   bool borrowed; /* execs and weights belong to another one */
 } cs_realised;
 
@@ -65,10 +67,14 @@ struct cs_session {
   cs_shared_params *shared;
   cs_planned planned;
   cs_realised realised;
-  float **inputs;        /* host copies of the inputs last set */
+  float **inputs;        /* host copies of the inputs last set; NULL: the device is simulated */
   bool inputs_on_device; /* those last set came from device arrays: only the arena has them */
   cs_timings timings;
 };
+
+/* ---- session.c ---- */
+/* Standard normal inputs from the seed, unless the session has some. */
+cs_status cs_session_generate_inputs(cs_session *session) CS_MUST_USE;
 
 /* ---- planning.c ---- */
 cs_status cs_planning_run(cs_session *session) CS_MUST_USE;
@@ -85,12 +91,16 @@ struct json_t *cs_memory_json(const cs_plan *plan, const cs_plan_bytes *sequenti
 /* ---- realise.c ---- */
 /* Prepares candidates, packs and uploads weights, allocates the arena, realises the schedule. */
 cs_status cs_realise(cs_backend *backend, const cs_program *program, const cs_plan *plan,
-                     const cs_params *params, cs_realised *out) CS_MUST_USE;
+                     const cs_params *params, bool no_graph, cs_realised *out) CS_MUST_USE;
 /* The same candidates and weights as `from` under another plan (same program) with its own arena;
  * `from` must outlive it. */
 cs_status cs_realise_again(const cs_realised *from, const cs_program *program,
                            const cs_plan *from_plan, const cs_plan *plan,
                            cs_realised *out) CS_MUST_USE;
+/* Launches and schedule of a plan whose candidates (execs, exec_of), weights and arena are there.
+ */
+cs_status cs_realise_launches(const cs_program *program, const cs_plan *plan,
+                              cs_realised *out) CS_MUST_USE;
 /* Builds the schedule anew from realised->launches (tests change them to plant faults). */
 cs_status cs_realised_reschedule(cs_realised *realised, int n_streams) CS_MUST_USE;
 void cs_realised_free(cs_realised *realised);

@@ -8,7 +8,8 @@ void cs_session_options_init(cs_session_options *options) {
                                   .batch = 1,
                                   .precision = CS_PRECISION_F32,
                                   .policy = "sequential",
-                                  .workspace_limit = INT64_C(256) << 20};
+                                  .workspace_limit = INT64_C(256) << 20,
+                                  .search_seconds = -1};
 }
 
 static void free_strings(char **strings, int n) {

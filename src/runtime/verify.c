@@ -180,6 +180,7 @@ static cs_status check_end_to_end(const cs_session *session, float *const *found
 
 cs_status cs_session_verify(cs_session *session, cs_verify_level level, cs_verification *out) {
   cs_status st = CS_OK;
+  CS_RETURN_IF_ERROR(cs_device_must_compute(session->device, "cs_session_verify"));
   *out = (cs_verification){.passed = true, .end_to_end = NAN, .end_to_end_limit = NAN};
   const cs_program *program = session->planned.program;
   cs_plan *serial = NULL;

@@ -57,10 +57,13 @@ void cs_plan_positions(const cs_plan *plan, int *position_of);
 cs_status cs_plan_finish(cs_plan *plan, const char *policy,
                          const cs_policy_input *input) CS_MUST_USE;
 
-/* Predicted start and end of every task and predicted_us: a stream runs its tasks one after the
- * other, a task starts when its stream and its waits are done, tasks of different streams do not
- * slow each other. `choices` as in cs_policy_input. INTERNAL: a candidate that is no choice. */
-cs_status cs_plan_timeline(cs_plan *plan, const cs_task_choices *choices) CS_MUST_USE;
+/* Predicted start and end of every task and predicted_us, cold. With a model (not NULL) and kernels
+ * recorded of any candidate planned with: the SM model's, where candidates without kernels run
+ * beside whatever there is. Else a stream runs its tasks one after the other, a task starts when
+ * its stream and its waits are done, tasks of different streams do not slow each other. `choices`
+ * as in cs_policy_input. INTERNAL: a candidate that is no choice. */
+cs_status cs_plan_timeline(cs_plan *plan, const cs_task_choices *choices,
+                           cs_sm_model *model) CS_MUST_USE;
 
 /* Marks the members[n_tasks] of a heaviest antichain of workspaces; its weight in bytes. */
 cs_status cs_plan_heaviest_antichain(const cs_plan *plan, bool *members,

@@ -10,7 +10,7 @@
 
 static cs_status pack(cs_plan *plan, const cs_policy_input *input) {
   CS_RETURN_IF_ERROR(cs_plan_memory(plan, input->program, true, 0));
-  return cs_plan_timeline(plan, input->choices);
+  return cs_plan_timeline(plan, input->choices, input->model);
 }
 
 /* Less workspace by what the arena exceeds its limit, until it fits or nothing is left to give up.
@@ -49,7 +49,9 @@ static cs_status offer(cs_plan *plan, const cs_policy_input *input, cs_plan **be
 cs_status cs_plan_least_memory(const cs_policy_input *input, int64_t *out) {
   cs_status st = CS_OK;
   cs_plan *plan;
-  CS_RETURN_IF_ERROR(cs_plan_draft(&cs_policy_sequential, input, &plan));
+  cs_policy_input plain = *input;
+  plain.model = NULL; /* no timeline is wanted */
+  CS_RETURN_IF_ERROR(cs_plan_draft(&cs_policy_sequential, &plain, &plan));
   CS_TRY(st, cs_plan_spare_workspace(plan, input->choices), done);
   CS_TRY(st, cs_plan_memory(plan, input->program, true, 0), done);
   *out = plan->arena_bytes;

@@ -6,7 +6,7 @@
 #include "scheduler/internal.h"
 
 static const cs_policy *const policies[] = {&cs_policy_sequential, &cs_policy_streams,
-                                            &cs_policy_opara, &cs_policy_ios};
+                                            &cs_policy_opara, &cs_policy_ios, &cs_policy_coselect};
 
 const cs_policy *const *cs_policy_all(int *count) {
   *count = (int)(sizeof policies / sizeof policies[0]);
@@ -66,7 +66,7 @@ cs_status cs_plan_finish(cs_plan *plan, const char *policy, const cs_policy_inpu
     CS_RETURN_IF_ERROR(
         cs_plan_limit_workspace(plan, input->program, input->choices, input->workspace_limit));
   CS_RETURN_IF_ERROR(cs_plan_memory(plan, input->program, true, input->memory_limit));
-  CS_RETURN_IF_ERROR(cs_plan_timeline(plan, input->choices));
+  CS_RETURN_IF_ERROR(cs_plan_timeline(plan, input->choices, input->model));
   return cs_plan_check(plan, input->program, input->workspace_limit, input->memory_limit);
 }
 
@@ -89,7 +89,9 @@ done:
 
 cs_status cs_sequential_memory(const cs_policy_input *input, cs_plan_bytes *out) {
   cs_plan *plan;
-  CS_RETURN_IF_ERROR(cs_plan_draft(&cs_policy_sequential, input, &plan));
+  cs_policy_input plain = *input;
+  plain.model = NULL; /* no timeline is wanted */
+  CS_RETURN_IF_ERROR(cs_plan_draft(&cs_policy_sequential, &plain, &plan));
   *out = (cs_plan_bytes){plan->arena_bytes, plan->workspace_peak};
   cs_plan_destroy(plan);
   return CS_OK;

@@ -4,6 +4,7 @@
 #define CONVSCHED_SCHEDULER_POLICY_H_
 
 #include "scheduler/plan.h"
+#include "scheduler/sm_model.h"
 
 /* Tasks between two barriers: groups run beside one another, each on a stream of its own, the tasks
  * of a group one after the other. */
@@ -25,11 +26,16 @@ typedef struct cs_policy_input {
   uint64_t seed;
   const char *device_identity;
   const cs_device_info *device; /* NULL: not known */
+  cs_sm_model *model;           /* of the predicted timeline; NULL: from times alone */
   uint64_t graph_hash;
   cs_stage_cost stage_cost; /* of `ios`; NULL: estimated from times alone and demands */
   void *stage_user;
   int stage_group_tasks; /* `ios`: most tasks of a group (r of the paper); 0: 3 */
-  int stage_groups;      /* `ios`: most groups of a stage (s); 0: 8; never more than max_streams */
+  /* `coselect`: configurations of this program that were measured, as the profile has them under
+   * cs_program_signature; NULL: none. */
+  const cs_op_profile *schedules;
+  int search_steps; /* `coselect`: moves tried through the model; 0: by the program's size */
+  int stage_groups; /* `ios`: most groups of a stage (s); 0: 8; never more than max_streams */
 } cs_policy_input;
 
 typedef struct cs_policy {
@@ -42,8 +48,9 @@ typedef struct cs_policy {
 extern const cs_policy cs_policy_sequential; /* one stream, fastest alone */
 extern const cs_policy
     cs_policy_streams; /* Nimble (NeurIPS 2020): minimum equivalent graph + bipartite matching */
-extern const cs_policy cs_policy_opara; /* Opara (2023): least demand first, kinds in turn */
-extern const cs_policy cs_policy_ios;   /* IOS (MLSys 2021): dynamic programming over stages */
+extern const cs_policy cs_policy_opara;    /* Opara (2023): least demand first, kinds in turn */
+extern const cs_policy cs_policy_ios;      /* IOS (MLSys 2021): dynamic programming over stages */
+extern const cs_policy cs_policy_coselect; /* ours: candidates, streams and order together */
 const cs_policy *cs_policy_find(const char *name); /* NULL: unknown */
 const cs_policy *const *cs_policy_all(int *count);
 
@@ -75,10 +82,12 @@ cs_status cs_layout_assign(const cs_graph *graph, cs_precision precision,
 /* ---- Bounds ---- */
 
 typedef struct cs_bounds {
-  double roofline_us;      /* max(total flops / peak, total fewest bytes / bandwidth): a bound */
+  double roofline_us;      /* max(total flops / peak, total fewest bytes / bandwidth): a bound; NaN:
+                              not known */
   double critical_path_us; /* longest path of fastest candidates, cold: an estimate, not a bound */
   double area_us;          /* cs_area_us, which cs_bounds_of leaves to its caller; NaN: not known */
 } cs_bounds;
+/* Rates of 0 FLOP/s and 0 bytes/s: not known. BAD_INPUT: only one is, or one is negative. */
 cs_status cs_bounds_of(const cs_program *program, const cs_task_choices *choices, double flops,
                        double bandwidth, cs_bounds *out) CS_MUST_USE;
 /* What the fastest candidates take of the machine: for each resource of an SM the share that a

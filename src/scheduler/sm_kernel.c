@@ -114,32 +114,35 @@ static double counted_us(const cs_kernel_profile *kernel) {
 }
 
 /* What the time alone is split by: all by their durations, or all by their waves. */
-static double weight_of(const cs_device_info *device, const cs_record *record, int k) {
+static double weight_of(const cs_device_info *device, const cs_kernel_profile *kernels, int n,
+                        int k) {
   bool counted = true;
-  for (int i = 0; i < record->n_kernels; i++) {
-    counted = counted && counted_us(&record->kernels[i]) > 0;
+  for (int i = 0; i < n; i++) counted = counted && counted_us(&kernels[i]) > 0;
+  if (counted) return counted_us(&kernels[k]);
+  return fmax(1, ceil(cs_kernel_demand(&device->unit, device->units, &kernels[k].info).waves));
+}
+
+cs_status cs_sm_kernel_list_prepare(const cs_sm_model *model, const char *candidate,
+                                    const cs_kernel_profile *kernels, int n, double solo_us,
+                                    cs_sm_kernel *out) {
+  const cs_device_info *device = cs_sm_model_device(model);
+  double sum = 0;
+  if (n < 1) {
+    return cs_error(CS_CODE_NOT_FOUND, "candidate %s: no kernels in the profile", candidate);
   }
-  if (counted) return counted_us(&record->kernels[k]);
-  return fmax(1,
-              ceil(cs_kernel_demand(&device->unit, device->units, &record->kernels[k].info).waves));
+  for (int k = 0; k < n; k++) sum += weight_of(device, kernels, n, k);
+  for (int k = 0; k < n; k++) {
+    const cs_counters *counters = kernels[k].counted ? &kernels[k].counters : NULL;
+    double us = solo_us * weight_of(device, kernels, n, k) / sum;
+    CS_RETURN_IF_ERROR(
+        cs_annotate(cs_sm_kernel_prepare(model, &kernels[k].info, counters, us, &out[k]),
+                    "candidate %s: ", candidate));
+  }
+  return CS_OK;
 }
 
 cs_status cs_sm_kernels_prepare(const cs_sm_model *model, const cs_record *record, double solo_us,
                                 cs_sm_kernel *out) {
-  const cs_device_info *device = cs_sm_model_device(model);
-  double sum = 0;
-  if (record->n_kernels < 1) {
-    return cs_error(CS_CODE_NOT_FOUND, "candidate %s: no kernels in the profile",
-                    record->candidate.id);
-  }
-  for (int k = 0; k < record->n_kernels; k++) sum += weight_of(device, record, k);
-  for (int k = 0; k < record->n_kernels; k++) {
-    const cs_kernel_profile *kernel = &record->kernels[k];
-    double us = solo_us * weight_of(device, record, k) / sum;
-    CS_RETURN_IF_ERROR(
-        cs_annotate(cs_sm_kernel_prepare(model, &kernel->info,
-                                         kernel->counted ? &kernel->counters : NULL, us, &out[k]),
-                    "candidate %s", record->candidate.id));
-  }
-  return CS_OK;
+  return cs_sm_kernel_list_prepare(model, record->candidate.id, record->kernels, record->n_kernels,
+                                   solo_us, out);
 }

@@ -65,6 +65,10 @@ cs_status cs_sm_kernel_prepare(const cs_sm_model *model, const cs_kernel_info *i
  */
 cs_status cs_sm_kernels_prepare(const cs_sm_model *model, const cs_record *record, double solo_us,
                                 cs_sm_kernel *out) CS_MUST_USE;
+/* The same of n kernels; `candidate`: its id, for errors. */
+cs_status cs_sm_kernel_list_prepare(const cs_sm_model *model, const char *candidate,
+                                    const cs_kernel_profile *kernels, int n, double solo_us,
+                                    cs_sm_kernel *out) CS_MUST_USE;
 
 /* One launch. Launches of a stream run one after the other. */
 typedef struct cs_sm_launch {

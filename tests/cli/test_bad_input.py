@@ -206,7 +206,7 @@ class Cache(CommandTest):
 
     def test_unwritable(self):
         self.env["XDG_CACHE_HOME"] = self.file("not-a-folder", "x")
-        _, err = self.accepted(self.run_tiny("--policy", "all"))
+        _, err = self.accepted(self.run_tiny("--policy", "all", "--search-seconds", "0.2"))
         self.assertEqual(err.lower().count("warning"), 1, err)
         self.assertIn("not-a-folder", err)
 

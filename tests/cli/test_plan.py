@@ -41,7 +41,7 @@ class Explain(PlanTest):
 
     def test_text(self):
         out, _ = self.accepted(self.plan("--policy", "streams", "--explain"))
-        for text in ("tiny  batch 1  f32  streams", "Predicted: ", "area of the fastest candidates",
+        for text in ("tiny  batch 1  f32  streams", "Predicted: ", "their area (an estimate)",
                      "conv1", "conv2", "alone us"):
             self.assertIn(text, out)
         self.assertEqual(out, self.accepted(self.plan("--policy", "streams", "--explain"))[0])

@@ -341,6 +341,10 @@ static void test_older_candidates_do_not_cover(void **state) {
   assert_int_equal(known->n_records, 1);
   assert_false(known->complete);
   assert_false(cs_op_profile_covers(known, &any));
+  assert_true(cs_op_profile_covered_once(known, &any));
+  any.workspace_limit = 51;
+  assert_false(cs_op_profile_covered_once(known, &any));
+  any.workspace_limit = 50;
   ok(cs_profile_mark_completion(profile, "conv", &any));
   assert_true(cs_op_profile_covers(cs_profile_find(profile, "conv"), &any));
   cs_profile_close(profile);

@@ -14,12 +14,13 @@ static void policies_are_found_by_name(void **state) {
   (void)state;
   int n = 0;
   const cs_policy *const *all = cs_policy_all(&n);
-  assert_int_equal(n, 4);
+  assert_int_equal(n, 5);
   for (int i = 0; i < n; i++) assert_ptr_equal(cs_policy_find(all[i]->name), all[i]);
   assert_ptr_equal(cs_policy_find("sequential"), &cs_policy_sequential);
   assert_ptr_equal(cs_policy_find("streams"), &cs_policy_streams);
   assert_ptr_equal(cs_policy_find("opara"), &cs_policy_opara);
   assert_ptr_equal(cs_policy_find("ios"), &cs_policy_ios);
+  assert_ptr_equal(cs_policy_find("coselect"), &cs_policy_coselect);
   assert_null(cs_policy_find("stream"));
 }
 

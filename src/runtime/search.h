@@ -1,0 +1,35 @@
+/* The measured half of `coselect`: configurations of a program timed as whole schedules, the best
+ * interleaved with each new one. */
+#ifndef CONVSCHED_RUNTIME_SEARCH_H_
+#define CONVSCHED_RUNTIME_SEARCH_H_
+
+#include "runtime/session.h"
+#include "scheduler/coselect.h"
+
+#define CS_SEARCH_SECONDS 20 /* unless an option says otherwise */
+
+/* Searches for as long as the session's options say, unless a search of this program is complete in
+ * the profile. Every measurement goes to the profile, under `signature` (cs_program_signature). The
+ * session has parameters, inputs, program and choices; `input` is what its policy will get. */
+cs_status cs_search_schedules(cs_session *session, const cs_policy_input *input,
+                              const char *signature) CS_MUST_USE;
+
+/* ---- search_bench.c: two schedules of one program, timed in turn ---- */
+
+typedef enum cs_bench_slot { CS_BENCH_BEST, CS_BENCH_TRIAL, CS_BENCH_SLOTS } cs_bench_slot;
+
+typedef struct cs_bench cs_bench;
+cs_status cs_bench_create(cs_session *session, const cs_policy_input *input,
+                          cs_bench **out) CS_MUST_USE;
+void cs_bench_destroy(cs_bench *bench);
+/* Plans and realises a configuration; candidates and weights are kept for the next ones. NOT_FOUND,
+ * NO_MEMORY: it does not hold the limits. */
+cs_status cs_bench_set(cs_bench *bench, cs_bench_slot slot,
+                       const cs_configuration *configuration) CS_MUST_USE;
+void cs_bench_swap(cs_bench *bench); /* the trial becomes the best */
+/* Peak of workspaces of what the slot holds. */
+int64_t cs_bench_workspace(const cs_bench *bench, cs_bench_slot slot);
+/* n latency samples of each slot, in turn. */
+cs_status cs_bench_compare(cs_bench *bench, int n, double *best_us, double *trial_us) CS_MUST_USE;
+
+#endif

@@ -1,0 +1,81 @@
+/* Parts of the `coselect` policy: what the SM model expects of configurations, block by block, and
+ * the local search over candidates, streams and order. Pure and deterministic; its measured half is
+ * runtime/search.c. */
+#ifndef CONVSCHED_SCHEDULER_COSELECT_H_
+#define CONVSCHED_SCHEDULER_COSELECT_H_
+
+#include "profiler/pareto.h"
+#include "scheduler/configuration.h"
+#include "scheduler/ios.h"
+#include "scheduler/sm_model.h"
+
+#define CS_COSELECT_VARIANTS 8 /* of a block, that a search keeps */
+
+#define CS_COSELECT_CHOICES 12 /* of a task */
+#define CS_COSELECT_WITHIN 1.6 /* times the fastest: of those beyond the Pareto set */
+
+/* The candidates of a task that are worth trying: its Pareto set, then the fastest others. */
+typedef struct cs_coselect_task {
+  int choices[CS_COSELECT_CHOICES], n; /* indices into the task's choices */
+  cs_sm_kernel *kernels[CS_COSELECT_CHOICES];
+  int n_kernels[CS_COSELECT_CHOICES];
+} cs_coselect_task;
+
+typedef struct cs_coselect {
+  const cs_policy_input *input;
+  cs_sm_model *model; /* NULL: the device tells too little; times alone serve instead */
+  double cold;        /* 0 … 1: how much of what the program touches is not in the cache */
+  cs_coselect_task *tasks;
+  cs_ios_windows windows; /* the program's blocks, and windows of those that are too large */
+  int *window_of;         /* per task */
+  uint64_t *ancestors;    /* per task: bit sets of tasks */
+  /* Room for a simulation. */
+  cs_sm_launch *launches;
+  int *waits, *last_launch, *stream_names;
+  double *stream_end, *task_end;
+} cs_coselect;
+
+cs_status cs_coselect_create(const cs_policy_input *input, cs_coselect **out) CS_MUST_USE;
+void cs_coselect_destroy(cs_coselect *c);
+/* The choice's place in the task's set; -1: it is not there. */
+int cs_coselect_member(const cs_coselect *c, int task, int choice);
+/* Whether neither depends on the other. */
+bool cs_coselect_independent(const cs_coselect *c, int a, int b);
+
+/* Microseconds that n placements take by themselves (in launch order; what they depend on outside
+ * has ended). */
+cs_status cs_coselect_predict(cs_coselect *c, const cs_placement *places, int n,
+                              double *us) CS_MUST_USE;
+/* The same with the tasks of a window next to each other, so that windows may be reordered inside.
+ */
+cs_status cs_coselect_window_order(const cs_coselect *c, const cs_configuration *from,
+                                   cs_configuration *out) CS_MUST_USE;
+/* The placements of a window within a configuration, in launch order; how many. */
+int cs_coselect_gather(const cs_coselect *c, const cs_configuration *configuration, int window,
+                       cs_placement *out);
+/* Puts placements of a window (of the same tasks) into the positions that it has in a configuration
+ * in window order. */
+void cs_coselect_scatter(const cs_coselect *c, int window, const cs_placement *places,
+                         cs_configuration *configuration);
+
+/* The best configurations of one window that a local search found. */
+typedef struct cs_coselect_variants {
+  cs_placement places[CS_COSELECT_VARIANTS][CS_IOS_MOST_TASKS];
+  double us[CS_COSELECT_VARIANTS]; /* predicted, ascending */
+  int n, n_tasks;
+} cs_coselect_variants;
+/* Searches from each of the starts, `steps` moves each. Every move changes one task's candidate or
+ * stream, or its place in the order; `seed` decides which. */
+cs_status cs_coselect_search(cs_coselect *c, int window, const cs_configuration *const *starts,
+                             int n_starts, int steps, uint64_t seed,
+                             cs_coselect_variants *out) CS_MUST_USE;
+
+/* A whole configuration by the model alone: of each window the best variant, from the plans of the
+ * other policies. */
+cs_status cs_coselect_by_model(cs_coselect *c, cs_configuration *out) CS_MUST_USE;
+/* The plans of every other policy, made without limits, as configurations; out[*n]. */
+#define CS_COSELECT_STARTS 8 /* more than there are policies */
+cs_status cs_coselect_starts(const cs_policy_input *input, cs_configuration *out,
+                             int *n) CS_MUST_USE;
+
+#endif
