@@ -106,6 +106,7 @@ const cli_command cli_plan = {
         "`run --plan FILE` executes it. --explain tells what was chosen and why tasks do not "
         "overlap, --tradeoff what less memory costs, --diff what two plan files differ in.\v"
         "Examples:\n  convsched plan models/googlenet.json --dtype f16 --json googlenet.plan.json\n"
+        "  convsched plan models/googlenet.json --dtype f16 --device sim:h100.jsonl.gz --explain\n"
         "  convsched plan models/googlenet.json --dtype f16 --tradeoff --format csv\n"
         "  convsched plan models/googlenet.json --dtype f16 --device sim:h100.jsonl.gz\n"
         "  convsched plan --diff googlenet.plan.json other.plan.json",

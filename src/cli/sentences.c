@@ -19,22 +19,26 @@ static double number(const json_t *object, const char *key) {
   return json_number_value(json_object_get(object, key));
 }
 
+static bool known(const json_t *object, const char *key) {
+  return json_is_number(json_object_get(object, key));
+}
+
 void cli_print_bounds(const json_t *bounds, cs_strbuf *text) {
   if (!bounds) return;
-  if (json_is_number(json_object_get(bounds, "roofline_us"))) {
+  bool roofline = known(bounds, "roofline_us"), area = known(bounds, "area_us");
+  if (roofline) {
     cs_strbuf_printf(text, "Roofline (a bound) %.1f us; ", number(bounds, "roofline_us"));
-  } else {
-    cs_strbuf_printf(text, "No roofline: the device's peak rates are not in the profile; ");
   }
-  cs_strbuf_printf(text,
-                   "critical path of the fastest candidates (an estimate, cold weights) %.1f us; ",
+  cs_strbuf_printf(text, "%s of the fastest candidates (an estimate, cold weights) %.1f us",
+                   roofline ? "critical path" : "Critical path",
                    number(bounds, "critical_path_us"));
-  if (json_is_number(json_object_get(bounds, "area_us"))) {
-    cs_strbuf_printf(text, "area of the fastest candidates (an estimate) %.1f us.\n",
-                     number(bounds, "area_us"));
+  if (area) {
+    cs_strbuf_printf(text, "; their area (an estimate) %.1f us", number(bounds, "area_us"));
   } else {
-    cs_strbuf_printf(text, "area not known: kernels not recorded (`convsched profile`).\n");
+    cs_strbuf_printf(text, "; no area: kernels are not recorded (`convsched profile`)");
   }
+  cs_strbuf_printf(text, "%s.\n",
+                   roofline ? "" : "; no roofline: the device's peak rates are not in the profile");
 }
 
 static void print_cost(const json_t *memory, const char *key, cs_strbuf *text) {

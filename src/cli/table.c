@@ -92,14 +92,14 @@ static void print_bounds(const run_case *run, cs_strbuf *text) {
   } else if (run->options->plan) {
     cs_strbuf_printf(text, "No bounds: a plan from a file is run without the profile.\n");
   }
-}
-
-static void print_details(const run_case *run, cs_strbuf *text) {
-  print_bounds(run, text);
   for (int i = 1; i < run->n; i++) {
     cli_print_memory(run->contenders[i].policy, json_object_get(run->contenders[i].info, "memory"),
                      text);
   }
+}
+
+static void print_details(const run_case *run, cs_strbuf *text) {
+  print_bounds(run, text);
   if (run->simulated) {
     cs_strbuf_printf(text,
                      "Times are predicted by the SM model from what was recorded of this device; "

@@ -37,6 +37,29 @@ static json_t *measured_json(const cs_measure_report *measured) {
                    "seconds", measured->seconds);
 }
 
+static json_t *bytes_json(int64_t arena, int64_t workspace) {
+  return json_pack("{s:I, s:I}", "arena_bytes", (json_int_t)arena, "workspace_bytes",
+                   (json_int_t)workspace);
+}
+
+json_t *cs_memory_json(const cs_plan *plan, const cs_plan_bytes *sequential) {
+  return json_pack("{s:o, s:o, s:o}", "plan", bytes_json(plan->arena_bytes, plan->workspace_peak),
+                   "sequential", bytes_json(sequential->arena, sequential->workspace),
+                   "concurrency_costs",
+                   bytes_json(plan->arena_bytes - sequential->arena,
+                              plan->workspace_peak - sequential->workspace));
+}
+
+static json_t *number_or_null(double value) {
+  return isfinite(value) ? json_real(value) : json_null();
+}
+
+json_t *cs_bounds_json(const cs_bounds *bounds) {
+  return json_pack("{s:o, s:f, s:o}", "roofline_us", number_or_null(bounds->roofline_us),
+                   "critical_path_us", bounds->critical_path_us, "area_us",
+                   number_or_null(bounds->area_us));
+}
+
 /* Tasks by the layout of their outputs; *copies: those that are layout transforms. */
 static json_t *layouts_json(const cs_program *program, int *copies) {
   int counts[CS_LAYOUT_COUNT] = {0};
@@ -51,26 +74,6 @@ static json_t *layouts_json(const cs_program *program, int *copies) {
     json_object_set_new(layouts, cs_layout_name((cs_layout)l), json_integer(counts[l]));
   }
   return layouts;
-}
-
-static json_t *bytes_json(int64_t arena, int64_t workspace) {
-  return json_pack("{s:I, s:I}", "arena_bytes", (json_int_t)arena, "workspace_bytes",
-                   (json_int_t)workspace);
-}
-
-json_t *cs_memory_json(const cs_plan *plan, const cs_plan_bytes *sequential) {
-  return json_pack("{s:o, s:o, s:o}", "plan", bytes_json(plan->arena_bytes, plan->workspace_peak),
-                   "sequential", bytes_json(sequential->arena, sequential->workspace),
-                   "concurrency_costs",
-                   bytes_json(plan->arena_bytes - sequential->arena,
-                              plan->workspace_peak - sequential->workspace));
-}
-
-json_t *cs_bounds_json(const cs_bounds *bounds) {
-  return json_pack("{s:o, s:f, s:o}", "roofline_us",
-                   isfinite(bounds->roofline_us) ? json_real(bounds->roofline_us) : json_null(),
-                   "critical_path_us", bounds->critical_path_us, "area_us",
-                   isfinite(bounds->area_us) ? json_real(bounds->area_us) : json_null());
 }
 
 cs_status cs_session_info_json(const cs_session *session, char **out) {

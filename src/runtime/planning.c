@@ -24,22 +24,6 @@ static int streams_of(const cs_session *session, const cs_device_info *info) {
   return wanted < info->max_streams ? wanted : info->max_streams;
 }
 
-cs_policy_input cs_planning_input(const cs_session *session) {
-  const cs_planned *planned = &session->planned;
-  const cs_session_options *options = &session->settings.options;
-  const cs_device_info *info = session->device->backend->vtable->info(session->device->backend);
-  return (cs_policy_input){.program = planned->program,
-                           .choices = planned->choices,
-                           .max_streams = streams_of(session, info),
-                           .workspace_limit = options->workspace_limit,
-                           .memory_limit = options->memory_limit,
-                           .seed = options->seed,
-                           .device_identity = info->identity,
-                           .device = info,
-                           .graph_hash = planned->graph_hash,
-                           .search_steps = options->search_steps};
-}
-
 /* The program and plan of a plan file. */
 static cs_status load_plan(cs_session *session, const cs_device_info *info) {
   cs_planned *planned = &session->planned;
@@ -76,17 +60,38 @@ static cs_status open_model(const cs_device_info *info, cs_sm_model **out) {
   return info->unit.threads > 0 ? cs_sm_model_create(info, NULL, out) : CS_OK;
 }
 
-cs_status cs_planning_schedules(const cs_session *session, cs_policy_input *input) {
+cs_policy_input cs_planning_input(const cs_session *session) {
+  const cs_session_options *options = &session->settings.options;
+  const cs_device_info *info = session->device->backend->vtable->info(session->device->backend);
+  return (cs_policy_input){.program = session->planned.program,
+                           .choices = session->planned.choices,
+                           .max_streams = streams_of(session, info),
+                           .workspace_limit = options->workspace_limit,
+                           .memory_limit = options->memory_limit,
+                           .seed = options->seed,
+                           .device_identity = info->identity,
+                           .device = info,
+                           .graph_hash = session->planned.graph_hash,
+                           .search_steps = options->search_steps};
+}
+
+cs_status cs_planning_input_open(const cs_session *session, cs_policy_input *out) {
   char *signature = NULL;
+  *out = cs_planning_input(session);
   CS_RETURN_IF_ERROR(
-      cs_program_signature(input->program, !session->settings.options.no_graph, &signature));
-  input->schedules = cs_profile_find(session->device->profile, signature);
+      cs_program_signature(out->program, !session->settings.options.no_graph, &signature));
+  out->schedules = cs_profile_find(session->device->profile, signature);
   free(signature);
-  return CS_OK;
+  return open_model(out->device, &out->model);
+}
+
+void cs_planning_input_close(cs_policy_input *input) {
+  cs_sm_model_destroy(input->model);
+  input->model = NULL;
 }
 
 /* What is measured of whole schedules counts for the policy as it is in the profile. */
-static cs_status search_and_plan(cs_session *session, cs_policy_input *input) {
+static cs_status search_and_plan(cs_session *session, cs_profile *profile, cs_policy_input *input) {
   char *signature = NULL;
   CS_RETURN_IF_ERROR(
       cs_program_signature(input->program, !session->settings.options.no_graph, &signature));
@@ -96,8 +101,8 @@ static cs_status search_and_plan(cs_session *session, cs_policy_input *input) {
   if (session->shared && !cs_device_is_simulated(session->device)) {
     st = cs_search_schedules(session, &measured, signature);
   }
+  input->schedules = cs_profile_find(profile, signature);
   free(signature);
-  if (st == CS_OK) st = cs_planning_schedules(session, input);
   if (st == CS_OK) st = cs_plan_make(&cs_policy_coselect, input, &session->planned.plan);
   return st;
 }
@@ -113,18 +118,17 @@ static cs_status make_plan(cs_session *session, const cs_policy *policy, const c
                                            measure->threads, &near, &planned->choices));
   cs_policy_input input = cs_planning_input(session);
   CS_RETURN_IF_ERROR(open_model(info, &input.model));
-  cs_status st = policy == &cs_policy_coselect ? search_and_plan(session, &input)
+  cs_status st = policy == &cs_policy_coselect ? search_and_plan(session, profile, &input)
                                                : cs_plan_make(policy, &input, &planned->plan);
+  if (st == CS_OK) st = cs_sequential_memory(&input, &planned->sequential);
   cs_sm_model_destroy(input.model);
-  input.model = NULL;
-  CS_RETURN_IF_ERROR(st);
-  if (input.memory_limit > 0) {
+  if (st == CS_OK && input.memory_limit > 0) {
     cs_log(&session->device->logger, CS_LOG_INFO,
            "memory limit %lld: %s on %d streams takes %lld bytes, %lld of them workspace",
            (long long)input.memory_limit, policy->name, planned->plan->n_streams,
            (long long)planned->plan->arena_bytes, (long long)planned->plan->workspace_peak);
   }
-  return cs_sequential_memory(&input, &planned->sequential);
+  return st;
 }
 
 /* Bounds are of the whole device, so the peaks are those of one stream that has all of it; and of

@@ -23,12 +23,13 @@ void cs_choices_free(cs_task_choices *choices, int n_tasks);
 
 /* What the session's policy gets; program and choices are there. */
 cs_policy_input cs_planning_input(const cs_session *session);
+/* The same with the model of timelines and what was measured of whole schedules, to plan again as
+ * the session did; cs_planning_input_close releases the model. */
+cs_status cs_planning_input_open(const cs_session *session, cs_policy_input *out) CS_MUST_USE;
+void cs_planning_input_close(cs_policy_input *input);
 
 /* Binds the batch, applies passes, opens the profile; what to measure for the session's policy. */
 cs_status cs_planning_begin(cs_session *session, cs_measure_options *measure) CS_MUST_USE;
-
-/* Puts the measured schedules of the program into the input, as the profile has them now. */
-cs_status cs_planning_schedules(const cs_session *session, cs_policy_input *input) CS_MUST_USE;
 
 /* The cheapest layout assignment by measured times, lowered. Measures what it needs. */
 cs_status cs_choose_program(cs_session *session, const cs_measure_options *measure,

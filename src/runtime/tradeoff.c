@@ -51,8 +51,7 @@ static void add_rows(const cs_tradeoff *front, cs_table *table) {
 }
 
 /* What convsched.report/1 says besides the rows. */
-static cs_status describe(const cs_session *session, const cs_policy_input *input,
-                          const cs_policy *policy, cs_table *table) {
+static cs_status describe(const cs_policy_input *input, const cs_policy *policy, cs_table *table) {
   const cs_program *program = input->program;
   const char *name = cs_graph_name(program->graph);
   const char *dtype = cs_precision_name(program->precision);
@@ -61,8 +60,8 @@ static cs_status describe(const cs_session *session, const cs_policy_input *inpu
                  input->device->name);
   cs_table_note(table,
                 "Plans of %s under falling memory limits, down to the least arena; those that "
-                "another one is as small and as fast as are left out. Times are predicted%s.",
-                policy->name, session->planned.plan->n_streams > 1 ? ", without contention" : "");
+                "another one is as small and as fast as are left out. Times are predicted.",
+                policy->name);
   json_t *about = json_pack("{s:s, s:s, s:I, s:s, s:{s:s, s:s}}", "table", "tradeoff", "model",
                             name, "batch", (json_int_t)batch, "dtype", dtype, "device", "name",
                             input->device->name, "identity", input->device_identity);
@@ -84,16 +83,17 @@ cs_status cs_session_tradeoff(const cs_session *session, cs_report **out) {
   if (!session->planned.choices || !policy)
     return cs_error(CS_CODE_USAGE, "%s: a plan from a file has no alternatives to compare",
                     session->settings.plan_path);
-  cs_policy_input input = cs_planning_input(session);
-  CS_RETURN_IF_ERROR(cs_planning_schedules(session, &input));
+  cs_policy_input input = {0};
   cs_report *report = cs_calloc(1, sizeof *report);
   if (!report) return cs_no_memory("a report", sizeof *report);
   cs_table_init(&report->table, columns, N_COLUMNS);
+  CS_TRY(st, cs_planning_input_open(session, &input), done);
   CS_TRY(st, cs_tradeoff_of(policy, &input, &front), done);
   add_rows(&front, &report->table);
-  CS_TRY(st, describe(session, &input, policy, &report->table), done);
+  CS_TRY(st, describe(&input, policy, &report->table), done);
   *out = report, report = NULL;
 done:
+  cs_planning_input_close(&input);
   cs_report_destroy(report);
   return st;
 }

@@ -39,7 +39,7 @@ done:
 
 cs_status cs_bounds_of(const cs_program *program, const cs_task_choices *choices, double flops,
                        double bandwidth, cs_bounds *out) {
-  out->roofline_us = NAN;
+  out->roofline_us = out->area_us = NAN;
   if (flops == 0 && bandwidth == 0) return critical_path(program, choices, &out->critical_path_us);
   if (!(flops > 0) || !(bandwidth > 0))
     return cs_error(CS_CODE_BAD_INPUT,
@@ -49,6 +49,5 @@ cs_status cs_bounds_of(const cs_program *program, const cs_task_choices *choices
   cs_program_totals(program, &total_flops, &total_bytes);
   double compute_us = total_flops / flops * 1e6, memory_us = total_bytes / bandwidth * 1e6;
   out->roofline_us = compute_us > memory_us ? compute_us : memory_us;
-  out->area_us = NAN;
   return critical_path(program, choices, &out->critical_path_us);
 }

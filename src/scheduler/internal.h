@@ -83,9 +83,10 @@ cs_status cs_plan_draft(const cs_policy *policy, const cs_policy_input *input,
                         cs_plan **out) CS_MUST_USE;
 /* The arena of one stream in program order with least workspaces, bytes. */
 cs_status cs_plan_least_memory(const cs_policy_input *input, int64_t *out) CS_MUST_USE;
-/* Puts a plan whose arena is within the memory limit in place of the policy's draft *plan: the one
- * predicted fastest of those with at most all, half, a quarter, … of the streams and of one stream
- * in program order, each with as little workspace as it must have. NOT_FOUND: the arena is larger
+/* Puts a plan whose arena is within the memory limit in place of *plan, the policy's draft without
+ * one: the one predicted fastest of the policy's with at most all, half, a quarter, … of the
+ * streams, of what it makes of the limit itself, and of one stream in program order, each with as
+ * little workspace as it must have. NOT_FOUND: the arena is larger
  * even with one stream and least workspaces; the message says how large. */
 cs_status cs_plan_hold_memory(const cs_policy *policy, const cs_policy_input *input,
                               cs_plan **plan) CS_MUST_USE;

@@ -49,13 +49,27 @@ static cs_status offer(cs_plan *plan, const cs_policy_input *input, cs_plan **be
 cs_status cs_plan_least_memory(const cs_policy_input *input, int64_t *out) {
   cs_status st = CS_OK;
   cs_plan *plan;
-  CS_RETURN_IF_ERROR(cs_plan_draft(&cs_policy_sequential, input, &plan));
+  cs_policy_input plain = *input;
+  plain.model = NULL; /* no timeline is wanted */
+  CS_RETURN_IF_ERROR(cs_plan_draft(&cs_policy_sequential, &plain, &plan));
   CS_TRY(st, cs_plan_spare_workspace(plan, input->choices), done);
   CS_TRY(st, cs_plan_memory(plan, input->program, true, 0), done);
   *out = plan->arena_bytes;
 done:
   cs_plan_destroy(plan);
   return st;
+}
+
+/* What the policy makes of the limit itself: some plan otherwise when they are told. */
+static cs_status offer_told(const cs_policy *policy, const cs_policy_input *input, cs_plan **best) {
+  cs_plan *draft;
+  int64_t arena;
+  cs_status st = cs_plan_draft(policy, input, &draft);
+  cs_code code = cs_status_code(st);
+  if (st == CS_OK) return offer(draft, input, best, &arena);
+  if (code != CS_CODE_NOT_FOUND && code != CS_CODE_NO_MEMORY) return st;
+  cs_status_free(st); /* it has none within the limit */
+  return CS_OK;
 }
 
 cs_status cs_plan_hold_memory(const cs_policy *policy, const cs_policy_input *input,
@@ -65,6 +79,7 @@ cs_status cs_plan_hold_memory(const cs_policy *policy, const cs_policy_input *in
   cs_plan *best = NULL, *draft = *plan;
   cs_status st = CS_OK;
   int64_t arena = 0;
+  fewer.memory_limit = 0;
   *plan = NULL;
   CS_TRY(st, offer(draft, input, &best, &arena), done);
   while (fewer.max_streams > 1) {
@@ -72,6 +87,7 @@ cs_status cs_plan_hold_memory(const cs_policy *policy, const cs_policy_input *in
     CS_TRY(st, cs_plan_draft(policy, &fewer, &draft), done);
     CS_TRY(st, offer(draft, input, &best, &arena), done);
   }
+  CS_TRY(st, offer_told(policy, input, &best), done);
   CS_TRY(st, cs_plan_draft(&in_order, &fewer, &draft), done);
   CS_TRY(st, offer(draft, input, &best, &arena), done);
   if (!best)

@@ -75,7 +75,9 @@ cs_status cs_plan_make(const cs_policy *policy, const cs_policy_input *input, cs
   CS_RETURN_IF_ERROR(check_input(input));
   cs_status st = CS_OK;
   cs_plan *plan = NULL;
-  CS_TRY(st, cs_plan_draft(policy, input, &plan), done);
+  cs_policy_input unlimited = *input;
+  unlimited.memory_limit = 0;
+  CS_TRY(st, cs_plan_draft(policy, &unlimited, &plan), done);
   if (input->memory_limit > 0 && plan->arena_bytes > input->memory_limit) {
     CS_TRY(st, cs_plan_hold_memory(policy, input, &plan), done);
     CS_TRY(st, cs_plan_check(plan, input->program, input->workspace_limit, input->memory_limit),
@@ -89,7 +91,9 @@ done:
 
 cs_status cs_sequential_memory(const cs_policy_input *input, cs_plan_bytes *out) {
   cs_plan *plan;
-  CS_RETURN_IF_ERROR(cs_plan_draft(&cs_policy_sequential, input, &plan));
+  cs_policy_input plain = *input;
+  plain.model = NULL; /* no timeline is wanted */
+  CS_RETURN_IF_ERROR(cs_plan_draft(&cs_policy_sequential, &plain, &plan));
   *out = (cs_plan_bytes){plan->arena_bytes, plan->workspace_peak};
   cs_plan_destroy(plan);
   return CS_OK;

@@ -167,7 +167,7 @@ class OtherCommands(CommandTest):
         copied = {name.split(":")[1] for name in names if name.startswith("copy:")}
         self.assertLessEqual(copied, {"x", "conv1", "relu1", "conv2", "cat"})
         self.assertRegex(summary, r"Predicted: [0-9.]+ us on 1 streams\.")
-        self.assertRegex(summary, r"area of the fastest candidates \(an estimate\) [0-9.]+ us\.")
+        self.assertRegex(summary, r"their area \(an estimate\) [0-9.]+ us\.")
         self.assertRegex(summary, r"arena [0-9.]+ [KM]iB \(\+0.0 MiB\), workspace at most ")
 
     def test_plan_is_reproducible(self):

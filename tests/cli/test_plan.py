@@ -4,7 +4,7 @@ import io
 import json
 
 import harness
-from harness import BAD_INPUT, OK, USAGE, WRONG, CommandTest
+from harness import BAD_INPUT, OK, ROOT, USAGE, WRONG, CommandTest
 
 
 class PlanTest(CommandTest):
@@ -41,7 +41,7 @@ class Explain(PlanTest):
 
     def test_text(self):
         out, _ = self.accepted(self.plan("--policy", "streams", "--explain"))
-        for text in ("tiny  batch 1  f32  streams", "Predicted: ", "area of the fastest candidates",
+        for text in ("tiny  batch 1  f32  streams", "Predicted: ", "their area (an estimate)",
                      "conv1", "conv2", "alone us"):
             self.assertIn(text, out)
         self.assertEqual(out, self.accepted(self.plan("--policy", "streams", "--explain"))[0])
@@ -73,6 +73,40 @@ class Tradeoff(PlanTest):
         self.assertIn("tradeoff: tiny, batch 1, f32, streams on", out)
         out, _ = self.accepted(self.plan("--policy", "streams", "--tradeoff", "--format", "md"))
         self.assertIn("| limit", out)
+
+
+class Recorded(CommandTest):
+    """GoogLeNet at batch 32 on a recorded H100."""
+
+    def written(self, *args):
+        profile = ROOT / "tests/data/profiles/h100-f16-b32.jsonl.gz"
+        out, _ = self.accepted(self.execute("plan", ROOT / "models/googlenet.json", "--dtype", "f16", "--batch", "32",
+                                            "--device", f"sim:{profile}", "--json", "-", "--quiet", *args))
+        return json.loads(out)
+
+    def test_explanation_names_resources(self):
+        told = self.written("--policy", "coselect", "--explain")
+        self.assertGreater(told["bounds"]["area_us"], told["bounds"]["critical_path_us"])
+        pairs = [pair for block in told["blocks"] for pair in block["pairs"]]
+        limiters = {pair["limiter"] for pair in pairs}
+        self.assertLessEqual(limiters, {"registers", "shared", "threads", "blocks", "none"})
+        self.assertGreaterEqual(len(limiters), 3)
+        chosen = {task["name"]: task for block in told["blocks"] for task in block["tasks"]}
+        for pair in pairs:
+            for other in pair["alternatives"]:
+                self.assertIn(other["task"], pair["tasks"])
+                self.assertNotEqual(other["candidate"], chosen[other["task"]]["candidate"])
+
+    def test_less_memory_costs_time(self):
+        """Every policy has a front; a row's limit gives its plan."""
+        for policy in ("streams", "coselect"):
+            rows = self.written("--policy", policy, "--tradeoff")["rows"]
+            self.assertGreaterEqual(len(rows), 2)
+            self.assertLess(rows[-1]["arena_bytes"], 0.8 * rows[0]["arena_bytes"])
+            row = rows[-1]
+            plan = self.written("--policy", policy, "--memory-limit", row["memory_limit"])
+            self.assertEqual((plan["arena_bytes"], plan["workspace_peak"], plan["streams"]),
+                             (row["arena_bytes"], row["workspace_bytes"], row["streams"]))
 
 
 class Diff(PlanTest):

@@ -100,7 +100,7 @@ class Run(SimTest):
         out, err = self.accepted(self.sim("run"))
         self.assertEqual(err, "")
         for text in ("on NVIDIA H100 80GB HBM3 (sim)", "predicted us", "nothing was run",
-                     "Not verified: simulated device.", "critical path", "No roofline"):
+                     "Not verified: simulated device.", "Critical path", "no roofline"):
             self.assertIn(text, out)
         for text in ("median", "b2b", "First result", "float64"):
             self.assertNotIn(text, out)

@@ -94,6 +94,44 @@ static void streams_go_where_workspace_is_not_enough(void **state) {
   fixture_free(&f);
 }
 
+/* A policy that heeds the limit: four streams without one, and `when_told` under one. */
+static cs_code when_told;
+static cs_status plan_heeding(const cs_policy_input *input, cs_plan *out) {
+  if (input->memory_limit > 0 && when_told != CS_CODE_OK)
+    return cs_error(when_told, "told of %lld bytes", (long long)input->memory_limit);
+  cs_policy_input one = *input;
+  if (input->memory_limit > 0) one.max_streams = 1;
+  return plan_chains(&one, out);
+}
+
+static void what_a_policy_makes_of_the_limit_counts(void **state) {
+  (void)state;
+  fixture f;
+  cs_plan *plan = NULL;
+  const cs_policy policy = {.name = "heeding", .plan = plan_heeding};
+  chains(&f);
+  /* Two streams of four chains fit 5 MiB: that is faster than the one stream it makes of it. */
+  static const struct {
+    cs_code code;
+    int64_t limit;
+    int streams;
+  } cases[] = {{CS_CODE_OK, 5 << 20, 2},
+               {CS_CODE_OK, 3 << 20, 1},
+               {CS_CODE_NOT_FOUND, 5 << 20, 2},
+               {CS_CODE_NO_MEMORY, 3 << 20, 1}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    when_told = cases[i].code;
+    plan = plan_in(&f, &policy, cases[i].limit);
+    assert_int_equal(plan->n_streams, cases[i].streams);
+    cs_plan_destroy(plan);
+  }
+  when_told = CS_CODE_DEVICE;
+  cs_policy_input input = fixture_input(&f, 4, 0, 5 << 20);
+  assert_fails(cs_plan_make(&policy, &input, &plan), CS_CODE_DEVICE, "told of 5242880 bytes");
+  assert_null(plan);
+  fixture_free(&f);
+}
+
 static void below_the_minimum_the_minimum_is_told(void **state) {
   (void)state;
   fixture f;
@@ -140,6 +178,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(workspace_goes_first),
       cmocka_unit_test(streams_go_where_workspace_is_not_enough),
+      cmocka_unit_test(what_a_policy_makes_of_the_limit_counts),
       cmocka_unit_test(below_the_minimum_the_minimum_is_told),
       cmocka_unit_test(every_policy_accepts_what_is_named),
   };
