@@ -14,6 +14,7 @@ Made by `bench/results_page.py` from the records under `bench/results/` (raw sam
 command are in them). Latencies are microseconds: device events around one launch, the device kept busy until just
 before; on a CPU the host clock around one call. A record's policies were sampled in turn in one process.
 `error` is the largest relative L2 error of the nodes checked (of the outputs, in records with peers) against float64.
+The SPAA paper's tables 1 and 2 and the sets that gain from joint choice, from recorded profiles: [profile-tables.md](profile-tables.md).
 """
 COLUMNS = ("model", "dtype", "batch", "policy", "median", "p10", "p90", "n", "vs sequential", "error", "verdict")
 

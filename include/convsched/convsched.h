@@ -301,7 +301,7 @@ typedef struct cs_profile_options {
   bool full;          /* measure every engine and knob, not only what the libraries recommend */
   bool counters;      /* performance counters of the candidates worth running beside others */
   bool corun;         /* independent convolutions together, over combinations of candidates */
-  const char *const *nodes; /* only these nodes; none: all */
+  const char *const *nodes; /* only these nodes, * and ? allowed; none: all */
   int n_nodes;
 } cs_profile_options;
 CS_API void cs_profile_options_init(cs_profile_options *options);

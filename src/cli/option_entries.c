@@ -67,7 +67,7 @@ const cli_option_entry cli_option_entries[CLI_MAX_ENTRIES] = {
       "full: every engine and knob, not only what the libraries recommend", 2},
      CLI_PROFILING},
     {{"node", KEY_NODE, "NAME", 0,
-      "Only this node (may be given again; of report: * and ? allowed)", 2},
+      "Only this node (* and ? allowed, may be given again)", 2},
      CLI_PROFILING | CLI_REPORTING},
     {{"table", KEY_TABLE, "resources|workspace|complementary", 0, "Which table", 2}, CLI_REPORTING},
     {{"format", KEY_FORMAT, "text|md|csv", 0,

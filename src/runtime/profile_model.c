@@ -1,5 +1,6 @@
 /* cs_profile_model: times for each policy, then kernels, co-runs and counters of the program that
  * they lead to. */
+#include <fnmatch.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,20 +31,26 @@ static void add_measured(cs_measure_report *sum, const cs_measure_report *one) {
 
 /* ---- Named nodes only ---- */
 
-/* tasks[t]: the program's task is one of the nodes asked for. */
+static cs_status no_such_node(const cs_program *program, const char *name) {
+  cs_near near = {.wanted = name};
+  char text[1024];
+  for (int t = 0; t < program->n_tasks; t++) cs_near_offer(&near, program->tasks[t].name);
+  return cs_error(CS_CODE_NOT_FOUND,
+                  "%s: no node \"%s\" is run (one that is fused into another, or whose output is a "
+                  "view, is not)%s",
+                  program->graph->name, name, cs_near_text(&near, text, sizeof text));
+}
+
+/* tasks[t]: the program's task is one of the nodes asked for, by name or by pattern. */
 static cs_status select_tasks(const cs_model_profiling *p, const cs_program *program, bool *tasks) {
   for (int i = 0; i < p->options.n_nodes; i++) {
     bool found = false;
     for (int t = 0; t < program->n_tasks; t++) {
-      if (strcmp(program->tasks[t].name, p->options.nodes[i]) != 0) continue;
+      const char *name = program->tasks[t].name, *wanted = p->options.nodes[i];
+      if (strcmp(name, wanted) != 0 && fnmatch(wanted, name, 0) != 0) continue;
       tasks[t] = found = true;
     }
-    if (!found) {
-      return cs_error(CS_CODE_NOT_FOUND,
-                      "%s: no node \"%s\" is run (one that is fused into another, or whose output "
-                      "is a view, is not)",
-                      program->graph->name, p->options.nodes[i]);
-    }
+    if (!found) return no_such_node(program, p->options.nodes[i]);
   }
   return CS_OK;
 }

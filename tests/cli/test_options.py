@@ -31,6 +31,13 @@ class Usage(CommandTest):
         code, out, err = self.execute("profile", model, "--device", "cpu", "--node", "nowhere")
         self.assertEqual((code, out), (harness.BAD_INPUT, ""))
         self.assertIn("nowhere", err)
+        _, _, err = self.execute("profile", model, "--device", "cpu", "--node", "conf1")
+        self.assertIn("near it: conv1", err)
+        code, out, _ = self.execute("profile", model, "--device", "cpu", "--node", "conv?")
+        self.assertEqual(code, 0)
+        self.assertIn("conv1", out)
+        self.assertIn("conv2", out)
+        self.assertNotIn("cat ", out)
 
     def test_batches(self):
         model = self.model()
