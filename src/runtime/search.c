@@ -1,4 +1,4 @@
-#include "runtime/search.h"
+#include "runtime/search_state.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -9,25 +9,6 @@
 #define FINAL_SAMPLES 40
 #define WINS_WANTED 11   /* of MORE_SAMPLES pairs */
 #define LEAST_GAIN 0.002 /* smaller gains are taken for chance */
-#define BLOCK_STEPS 300
-#define BLOCK_TRIES 8 /* variants of a block that are measured in a round */
-#define PAIR_TRIES 4  /* candidates of a pair of tasks */
-/* Moves that the model expects to be slower than this are not measured. */
-#define WORSE_CANDIDATE 1.04
-#define WORSE_PLACE 1.01
-
-typedef struct search {
-  cs_session *session;
-  const cs_policy_input *input;
-  const char *signature;
-  cs_profile *profile;
-  cs_coselect *model;
-  cs_bench *bench;
-  cs_configuration best;
-  double best_us, begun_us, sequential_us; /* of the best now, at first, and of `sequential` */
-  double begun, seconds;
-  int measured, accepted, round;
-} search;
 
 /* ---- Samples ---- */
 
@@ -50,7 +31,7 @@ typedef struct pairs {
   int n, wins;
 } pairs;
 
-static cs_status take_pairs(search *s, int n, pairs *out) {
+static cs_status take_pairs(cs_search *s, int n, pairs *out) {
   double ratios[FINAL_SAMPLES];
   CS_RETURN_IF_ERROR(cs_bench_compare(s->bench, n, out->best, out->trial));
   out->n = n;
@@ -65,7 +46,7 @@ static cs_status take_pairs(search *s, int n, pairs *out) {
   return CS_OK;
 }
 
-static cs_status record(search *s, const cs_configuration *configuration, cs_bench_slot slot,
+static cs_status record(cs_search *s, const cs_configuration *configuration, cs_bench_slot slot,
                         const double *samples, int n) {
   cs_stats stats;
   char *id = NULL;
@@ -85,7 +66,7 @@ static cs_status record(search *s, const cs_configuration *configuration, cs_ben
   return st;
 }
 
-static cs_status is_known(const search *s, const cs_configuration *configuration, bool *out) {
+static cs_status is_known(const cs_search *s, const cs_configuration *configuration, bool *out) {
   char *id = NULL;
   CS_RETURN_IF_ERROR(cs_configuration_text(configuration, s->input->choices, &id));
   *out = cs_op_profile_record(cs_profile_find(s->profile, s->signature), id) != NULL;
@@ -95,18 +76,18 @@ static cs_status is_known(const search *s, const cs_configuration *configuration
 
 /* ---- One trial ---- */
 
-static bool out_of_time(const search *s) {
+bool cs_search_is_over(const cs_search *s) {
   int steps = s->session->settings.options.search_steps;
   return cs_now_seconds() - s->begun > s->seconds || (steps > 0 && s->measured >= steps);
 }
 
-static cs_status check_cancelled(const search *s) {
+static cs_status check_cancelled(const cs_search *s) {
   const cs_session_options *options = &s->session->settings.options;
   if (!options->cancelled || !options->cancelled(options->cancelled_user)) return CS_OK;
   return cs_error(CS_CODE_CANCELLED, "the search was interrupted; what was measured is kept");
 }
 
-static void show_progress(const search *s) {
+static void show_progress(const cs_search *s) {
   cs_log(&s->session->device->logger, CS_LOG_PROGRESS,
          "searching: %d schedules measured, %d taken, %.1f us (at first %.1f), at most %.0f s more",
          s->measured, s->accepted, s->best_us, s->begun_us,
@@ -114,7 +95,7 @@ static void show_progress(const search *s) {
 }
 
 /* Sets the trial; *fits false: it does not hold the limits. */
-static cs_status set_trial(search *s, const cs_configuration *configuration, bool *fits) {
+static cs_status set_trial(cs_search *s, const cs_configuration *configuration, bool *fits) {
   cs_status st = cs_bench_set(s->bench, CS_BENCH_TRIAL, configuration);
   cs_code code = cs_status_code(st);
   *fits = st == CS_OK;
@@ -124,11 +105,10 @@ static cs_status set_trial(search *s, const cs_configuration *configuration, boo
 }
 
 /* Measures a configuration beside the best one and takes its place where it is faster on fresh
- * samples. *taken may be NULL. */
-static cs_status try_configuration(search *s, const cs_configuration *configuration, bool *taken) {
+ * samples. */
+cs_status cs_search_try(cs_search *s, const cs_configuration *configuration) {
   bool fits = false, known = false;
   pairs first, more;
-  if (taken) *taken = false;
   CS_RETURN_IF_ERROR(check_cancelled(s));
   if (cs_configuration_equal(configuration, &s->best)) return CS_OK;
   CS_RETURN_IF_ERROR(is_known(s, configuration, &known));
@@ -149,13 +129,12 @@ static cs_status try_configuration(search *s, const cs_configuration *configurat
   s->best_us = more.trial_us;
   s->accepted++;
   cs_bench_swap(s->bench);
-  if (taken) *taken = true;
   return CS_OK;
 }
 
 /* ---- Whole configurations ---- */
 
-static cs_status begin_with(search *s, const cs_configuration *start) {
+static cs_status begin_with(cs_search *s, const cs_configuration *start) {
   double unused[FIRST_SAMPLES], samples[FIRST_SAMPLES];
   CS_RETURN_IF_ERROR(cs_configuration_copy(start, &s->best));
   CS_RETURN_IF_ERROR(cs_bench_set(s->bench, CS_BENCH_BEST, start));
@@ -166,7 +145,7 @@ static cs_status begin_with(search *s, const cs_configuration *start) {
 }
 
 /* The best configuration that an earlier search confirmed; valid false: none. */
-static cs_status known_best(const search *s, cs_configuration *out, bool *valid) {
+static cs_status known_best(const cs_search *s, cs_configuration *out, bool *valid) {
   const cs_op_profile *known = cs_profile_find(s->profile, s->signature);
   *valid = false;
   for (int r = 0; known && r < known->n_records && !*valid; r++) {
@@ -180,213 +159,18 @@ static cs_status known_best(const search *s, cs_configuration *out, bool *valid)
   return CS_OK;
 }
 
-static cs_status try_wholes(search *s, const cs_configuration *starts, int n) {
+static cs_status try_wholes(cs_search *s, const cs_configuration *starts, int n) {
   cs_status st = CS_OK;
   cs_configuration made = {0}, earlier = {0};
   bool valid = false;
   CS_RETURN_IF_ERROR(known_best(s, &earlier, &valid));
   CS_TRY(st, begin_with(s, valid ? &earlier : &starts[0]), done);
-  for (int i = 0; i < n; i++) CS_TRY(st, try_configuration(s, &starts[i], NULL), done);
+  for (int i = 0; i < n; i++) CS_TRY(st, cs_search_try(s, &starts[i]), done);
   CS_TRY(st, cs_coselect_by_model(s->model, &made), done);
-  st = try_configuration(s, &made, NULL);
+  st = cs_search_try(s, &made);
 done:
   cs_configuration_free(&made);
   cs_configuration_free(&earlier);
-  return st;
-}
-
-/* ---- Blocks: the variants that the model likes best ---- */
-
-static cs_status try_variants(search *s, int window, const cs_coselect_variants *variants) {
-  cs_status st = CS_OK;
-  for (int v = 0; v < variants->n && v < BLOCK_TRIES && !out_of_time(s) && st == CS_OK; v++) {
-    cs_configuration next = {0};
-    st = cs_coselect_window_order(s->model, &s->best, &next);
-    if (st == CS_OK) {
-      cs_coselect_scatter(s->model, window, variants->places[v], &next);
-      cs_configuration_number_streams(&next);
-      st = try_configuration(s, &next, NULL);
-    }
-    cs_configuration_free(&next);
-  }
-  return st;
-}
-
-static cs_status try_blocks(search *s, const cs_configuration *starts, int n) {
-  cs_status st = CS_OK;
-  cs_coselect_variants *variants = cs_calloc(1, sizeof *variants);
-  if (!variants) return cs_no_memory("variants", sizeof *variants);
-  for (int w = 0; w < s->model->windows.n && !out_of_time(s) && st == CS_OK; w++) {
-    const cs_configuration *from[] = {&s->best, &starts[n > 1 ? 1 + s->round % (n - 1) : 0]};
-    if (s->model->windows.first[w + 1] - s->model->windows.first[w] < 2) continue;
-    st = cs_coselect_search(s->model, w, from, 2, BLOCK_STEPS, s->input->seed + (uint64_t)s->round,
-                            variants);
-    if (st == CS_OK) st = try_variants(s, w, variants);
-  }
-  free(variants);
-  return st;
-}
-
-/* ---- Single moves ---- */
-
-static double window_us(search *s, int window, const cs_configuration *configuration) {
-  cs_placement places[CS_IOS_MOST_TASKS];
-  double us = 0;
-  int n = cs_coselect_gather(s->model, configuration, window, places);
-  cs_status st = cs_coselect_predict(s->model, places, n, &us);
-  if (st == CS_OK) return us;
-  cs_status_free(st); /* what the model cannot tell is measured */
-  return 0;
-}
-
-/* Tries the best configuration with one placement changed, where the model does not expect it to be
- * worse than `worst` times the time now. */
-static cs_status try_move(search *s, int position, cs_placement placement, double worst) {
-  cs_configuration next = {0};
-  CS_RETURN_IF_ERROR(cs_configuration_copy(&s->best, &next));
-  int window = s->model->window_of[placement.task];
-  double now = window_us(s, window, &s->best);
-  next.places[position] = placement;
-  cs_status st = CS_OK;
-  if (window_us(s, window, &next) <= worst * now) {
-    cs_configuration_number_streams(&next);
-    st = try_configuration(s, &next, NULL);
-  }
-  cs_configuration_free(&next);
-  return st;
-}
-
-static int position_of(const search *s, int task) {
-  int p = 0;
-  while (s->best.places[p].task != task) p++;
-  return p;
-}
-
-static cs_status try_candidates(search *s) {
-  for (int t = 0; t < s->input->program->n_tasks; t++) {
-    const cs_coselect_task *set = &s->model->tasks[t];
-    for (int i = 0; i < set->n && !out_of_time(s); i++) {
-      int p = position_of(s, t);
-      cs_placement placement = s->best.places[p];
-      if (placement.choice == set->choices[i]) continue;
-      placement.choice = set->choices[i];
-      CS_RETURN_IF_ERROR(try_move(s, p, placement, WORSE_CANDIDATE));
-    }
-  }
-  return CS_OK;
-}
-
-/* ---- Pairs: candidates of two tasks that may run beside each other, changed together ---- */
-
-typedef struct pair_choice {
-  int first, second; /* members of the tasks' sets */
-  double us;         /* of the block, predicted */
-} pair_choice;
-
-/* Keeps the PAIR_TRIES that are expected to be fastest. */
-static int keep_pair(pair_choice *list, int n, pair_choice choice) {
-  int at = n;
-  while (at > 0 && list[at - 1].us > choice.us) at--;
-  if (at == PAIR_TRIES) return n;
-  if (n < PAIR_TRIES) n++;
-  memmove(&list[at + 1], &list[at], (size_t)(n - 1 - at) * sizeof *list);
-  list[at] = choice;
-  return n;
-}
-
-static void set_choices(const search *s, cs_configuration *configuration, int a, int b,
-                        const pair_choice *choice) {
-  configuration->places[position_of(s, a)].choice = s->model->tasks[a].choices[choice->first];
-  configuration->places[position_of(s, b)].choice = s->model->tasks[b].choices[choice->second];
-}
-
-static cs_status try_pair(search *s, int a, int b) {
-  const cs_coselect_task *first = &s->model->tasks[a], *second = &s->model->tasks[b];
-  pair_choice list[PAIR_TRIES];
-  cs_configuration next = {0};
-  int n = 0, window = s->model->window_of[a];
-  cs_placement now_a = s->best.places[position_of(s, a)];
-  cs_placement now_b = s->best.places[position_of(s, b)];
-  CS_RETURN_IF_ERROR(cs_configuration_copy(&s->best, &next));
-  for (int i = 0; i < first->n; i++) {
-    for (int k = 0; k < second->n; k++) {
-      pair_choice choice = {.first = i, .second = k};
-      if (first->choices[i] == now_a.choice || second->choices[k] == now_b.choice) continue;
-      set_choices(s, &next, a, b, &choice);
-      choice.us = window_us(s, window, &next);
-      n = keep_pair(list, n, choice);
-    }
-  }
-  cs_configuration_free(&next);
-  cs_status st = CS_OK;
-  for (int i = 0; i < n && st == CS_OK && !out_of_time(s); i++) {
-    CS_RETURN_IF_ERROR(cs_configuration_copy(&s->best, &next));
-    set_choices(s, &next, a, b, &list[i]);
-    st = try_configuration(s, &next, NULL);
-    cs_configuration_free(&next);
-  }
-  return st;
-}
-
-static cs_status try_pairs(search *s) {
-  const cs_ios_windows *windows = &s->model->windows;
-  for (int w = 0; w < windows->n; w++) {
-    for (int i = windows->first[w]; i < windows->first[w + 1]; i++) {
-      for (int k = i + 1; k < windows->first[w + 1] && !out_of_time(s); k++) {
-        int a = windows->order[i], b = windows->order[k];
-        if (cs_coselect_independent(s->model, a, b)) CS_RETURN_IF_ERROR(try_pair(s, a, b));
-      }
-    }
-  }
-  return CS_OK;
-}
-
-/* ---- Streams and order ---- */
-
-static int streams_used(const search *s) {
-  int n = 0;
-  for (int p = 0; p < s->best.n; p++) {
-    if (s->best.places[p].stream >= n) n = s->best.places[p].stream + 1;
-  }
-  return n;
-}
-
-static cs_status try_streams(search *s) {
-  for (int t = 0; t < s->input->program->n_tasks; t++) {
-    int window = s->model->window_of[t];
-    if (s->model->windows.first[window + 1] - s->model->windows.first[window] < 2) continue;
-    int n = streams_used(s) + 1;
-    if (n > s->input->max_streams) n = s->input->max_streams;
-    for (int stream = 0; stream < n && !out_of_time(s); stream++) {
-      int p = position_of(s, t);
-      cs_placement placement = s->best.places[p];
-      if (placement.stream == stream) continue;
-      placement.stream = stream;
-      CS_RETURN_IF_ERROR(try_move(s, p, placement, WORSE_PLACE));
-    }
-  }
-  return CS_OK;
-}
-
-/* Neighbours in the launch order that do not depend on each other change places. */
-static cs_status try_order(search *s) {
-  cs_status st = CS_OK;
-  for (int p = 0; p + 1 < s->best.n && !out_of_time(s) && st == CS_OK; p++) {
-    cs_configuration next = {0};
-    if (s->best.places[p].stream == s->best.places[p + 1].stream) continue;
-    CS_RETURN_IF_ERROR(cs_configuration_copy(&s->best, &next));
-    cs_placement moved = next.places[p];
-    next.places[p] = next.places[p + 1];
-    next.places[p + 1] = moved;
-    if (cs_configuration_valid(&next, s->input)) {
-      int window = s->model->window_of[moved.task];
-      cs_configuration_number_streams(&next);
-      if (window_us(s, window, &next) <= WORSE_PLACE * window_us(s, window, &s->best)) {
-        st = try_configuration(s, &next, NULL);
-      }
-    }
-    cs_configuration_free(&next);
-  }
   return st;
 }
 
@@ -394,7 +178,7 @@ static cs_status try_order(search *s) {
 
 /* Fresh samples of the best beside every start: one that is no slower takes its place, and what is
  * measured here is what counts as confirmed. */
-static cs_status finals(search *s, const cs_configuration *starts, int n) {
+static cs_status finals(cs_search *s, const cs_configuration *starts, int n) {
   pairs p;
   bool fits = false;
   double best[FINAL_SAMPLES] = {0};
@@ -427,22 +211,22 @@ static cs_status finals(search *s, const cs_configuration *starts, int n) {
   return record(s, &s->best, CS_BENCH_BEST, best, FINAL_SAMPLES);
 }
 
-static cs_status run_rounds(search *s, const cs_configuration *starts, int n, bool *converged) {
+static cs_status run_rounds(cs_search *s, const cs_configuration *starts, int n, bool *converged) {
   *converged = false;
-  while (!out_of_time(s) && !*converged) {
+  while (!cs_search_is_over(s) && !*converged) {
     int before = s->accepted;
-    CS_RETURN_IF_ERROR(try_blocks(s, starts, n));
-    CS_RETURN_IF_ERROR(try_candidates(s));
-    CS_RETURN_IF_ERROR(try_pairs(s));
-    CS_RETURN_IF_ERROR(try_streams(s));
-    CS_RETURN_IF_ERROR(try_order(s));
-    *converged = !out_of_time(s) && s->accepted == before && s->round > 0;
+    CS_RETURN_IF_ERROR(cs_search_blocks(s, starts, n));
+    CS_RETURN_IF_ERROR(cs_search_candidates(s));
+    CS_RETURN_IF_ERROR(cs_search_pairs(s));
+    CS_RETURN_IF_ERROR(cs_search_streams(s));
+    CS_RETURN_IF_ERROR(cs_search_order(s));
+    *converged = !cs_search_is_over(s) && s->accepted == before && s->round > 0;
     s->round++;
   }
   return CS_OK;
 }
 
-static cs_status run_search(search *s) {
+static cs_status run_search(cs_search *s) {
   cs_status st = CS_OK;
   cs_configuration starts[CS_COSELECT_STARTS] = {{0}};
   bool converged = false;
@@ -474,7 +258,7 @@ cs_status cs_search_schedules(cs_session *session, const cs_policy_input *input,
                               const char *signature) {
   cs_status st = CS_OK;
   const cs_session_options *options = &session->settings.options;
-  search s = {.session = session, .input = input, .signature = signature};
+  cs_search s = {.session = session, .input = input, .signature = signature};
   CS_RETURN_IF_ERROR(cs_device_profile(session->device, session->settings.cache_dir, &s.profile));
   if (options->frozen || options->search_seconds == 0 ||
       is_searched(session, input, cs_profile_find(s.profile, signature))) {

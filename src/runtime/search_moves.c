@@ -1,0 +1,207 @@
+/* What a search tries: changes of the best configuration, those that the model expects to be no (or
+ * little) slower. */
+#include "runtime/search_state.h"
+
+#include <string.h>
+
+#define BLOCK_STEPS 300
+#define BLOCK_TRIES 8 /* variants of a block that are measured in a round */
+#define PAIR_TRIES 4  /* candidates of a pair of tasks */
+/* Moves that the model expects to be slower than this are not measured. */
+#define WORSE_CANDIDATE 1.04
+#define WORSE_PLACE 1.01
+
+/* ---- Blocks: the variants that the model likes best ---- */
+
+static cs_status try_variants(cs_search *s, int window, const cs_coselect_variants *variants) {
+  cs_status st = CS_OK;
+  for (int v = 0; v < variants->n && v < BLOCK_TRIES && !cs_search_is_over(s) && st == CS_OK; v++) {
+    cs_configuration next = {0};
+    st = cs_coselect_window_order(s->model, &s->best, &next);
+    if (st == CS_OK) {
+      cs_coselect_scatter(s->model, window, variants->places[v], &next);
+      cs_configuration_number_streams(&next);
+      st = cs_search_try(s, &next);
+    }
+    cs_configuration_free(&next);
+  }
+  return st;
+}
+
+cs_status cs_search_blocks(cs_search *s, const cs_configuration *starts, int n) {
+  cs_status st = CS_OK;
+  cs_coselect_variants *variants = cs_calloc(1, sizeof *variants);
+  if (!variants) return cs_no_memory("variants", sizeof *variants);
+  for (int w = 0; w < s->model->windows.n && !cs_search_is_over(s) && st == CS_OK; w++) {
+    const cs_configuration *from[] = {&s->best, &starts[n > 1 ? 1 + s->round % (n - 1) : 0]};
+    if (s->model->windows.first[w + 1] - s->model->windows.first[w] < 2) continue;
+    st = cs_coselect_search(s->model, w, from, 2, BLOCK_STEPS, s->input->seed + (uint64_t)s->round,
+                            variants);
+    if (st == CS_OK) st = try_variants(s, w, variants);
+  }
+  free(variants);
+  return st;
+}
+
+/* ---- Single moves ---- */
+
+static double window_us(cs_search *s, int window, const cs_configuration *configuration) {
+  cs_placement places[CS_IOS_MOST_TASKS];
+  double us = 0;
+  int n = cs_coselect_gather(s->model, configuration, window, places);
+  cs_status st = cs_coselect_predict(s->model, places, n, &us);
+  if (st == CS_OK) return us;
+  cs_status_free(st); /* what the model cannot tell is measured */
+  return 0;
+}
+
+/* Tries the best configuration with one placement changed, where the model does not expect it to be
+ * worse than `worst` times the time now. */
+static cs_status try_move(cs_search *s, int position, cs_placement placement, double worst) {
+  cs_configuration next = {0};
+  CS_RETURN_IF_ERROR(cs_configuration_copy(&s->best, &next));
+  int window = s->model->window_of[placement.task];
+  double now = window_us(s, window, &s->best);
+  next.places[position] = placement;
+  cs_status st = CS_OK;
+  if (window_us(s, window, &next) <= worst * now) {
+    cs_configuration_number_streams(&next);
+    st = cs_search_try(s, &next);
+  }
+  cs_configuration_free(&next);
+  return st;
+}
+
+static int position_of(const cs_search *s, int task) {
+  int p = 0;
+  while (s->best.places[p].task != task) p++;
+  return p;
+}
+
+cs_status cs_search_candidates(cs_search *s) {
+  for (int t = 0; t < s->input->program->n_tasks; t++) {
+    const cs_coselect_task *set = &s->model->tasks[t];
+    for (int i = 0; i < set->n && !cs_search_is_over(s); i++) {
+      int p = position_of(s, t);
+      cs_placement placement = s->best.places[p];
+      if (placement.choice == set->choices[i]) continue;
+      placement.choice = set->choices[i];
+      CS_RETURN_IF_ERROR(try_move(s, p, placement, WORSE_CANDIDATE));
+    }
+  }
+  return CS_OK;
+}
+
+/* ---- Pairs: candidates of two tasks that may run beside each other, changed together ---- */
+
+typedef struct pair_choice {
+  int first, second; /* members of the tasks' sets */
+  double us;         /* of the block, predicted */
+} pair_choice;
+
+/* Keeps the PAIR_TRIES that are expected to be fastest. */
+static int keep_pair(pair_choice *list, int n, pair_choice choice) {
+  int at = n;
+  while (at > 0 && list[at - 1].us > choice.us) at--;
+  if (at == PAIR_TRIES) return n;
+  if (n < PAIR_TRIES) n++;
+  memmove(&list[at + 1], &list[at], (size_t)(n - 1 - at) * sizeof *list);
+  list[at] = choice;
+  return n;
+}
+
+static void set_choices(const cs_search *s, cs_configuration *configuration, int a, int b,
+                        const pair_choice *choice) {
+  configuration->places[position_of(s, a)].choice = s->model->tasks[a].choices[choice->first];
+  configuration->places[position_of(s, b)].choice = s->model->tasks[b].choices[choice->second];
+}
+
+static cs_status try_pair(cs_search *s, int a, int b) {
+  const cs_coselect_task *first = &s->model->tasks[a], *second = &s->model->tasks[b];
+  pair_choice list[PAIR_TRIES];
+  cs_configuration next = {0};
+  int n = 0, window = s->model->window_of[a];
+  cs_placement now_a = s->best.places[position_of(s, a)];
+  cs_placement now_b = s->best.places[position_of(s, b)];
+  CS_RETURN_IF_ERROR(cs_configuration_copy(&s->best, &next));
+  for (int i = 0; i < first->n; i++) {
+    for (int k = 0; k < second->n; k++) {
+      pair_choice choice = {.first = i, .second = k};
+      if (first->choices[i] == now_a.choice || second->choices[k] == now_b.choice) continue;
+      set_choices(s, &next, a, b, &choice);
+      choice.us = window_us(s, window, &next);
+      n = keep_pair(list, n, choice);
+    }
+  }
+  cs_configuration_free(&next);
+  cs_status st = CS_OK;
+  for (int i = 0; i < n && st == CS_OK && !cs_search_is_over(s); i++) {
+    CS_RETURN_IF_ERROR(cs_configuration_copy(&s->best, &next));
+    set_choices(s, &next, a, b, &list[i]);
+    st = cs_search_try(s, &next);
+    cs_configuration_free(&next);
+  }
+  return st;
+}
+
+cs_status cs_search_pairs(cs_search *s) {
+  const cs_ios_windows *windows = &s->model->windows;
+  for (int w = 0; w < windows->n; w++) {
+    for (int i = windows->first[w]; i < windows->first[w + 1]; i++) {
+      for (int k = i + 1; k < windows->first[w + 1] && !cs_search_is_over(s); k++) {
+        int a = windows->order[i], b = windows->order[k];
+        if (cs_coselect_independent(s->model, a, b)) CS_RETURN_IF_ERROR(try_pair(s, a, b));
+      }
+    }
+  }
+  return CS_OK;
+}
+
+/* ---- Streams and order ---- */
+
+static int streams_used(const cs_search *s) {
+  int n = 0;
+  for (int p = 0; p < s->best.n; p++) {
+    if (s->best.places[p].stream >= n) n = s->best.places[p].stream + 1;
+  }
+  return n;
+}
+
+cs_status cs_search_streams(cs_search *s) {
+  for (int t = 0; t < s->input->program->n_tasks; t++) {
+    int window = s->model->window_of[t];
+    if (s->model->windows.first[window + 1] - s->model->windows.first[window] < 2) continue;
+    int n = streams_used(s) + 1;
+    if (n > s->input->max_streams) n = s->input->max_streams;
+    for (int stream = 0; stream < n && !cs_search_is_over(s); stream++) {
+      int p = position_of(s, t);
+      cs_placement placement = s->best.places[p];
+      if (placement.stream == stream) continue;
+      placement.stream = stream;
+      CS_RETURN_IF_ERROR(try_move(s, p, placement, WORSE_PLACE));
+    }
+  }
+  return CS_OK;
+}
+
+/* Neighbours in the launch order that do not depend on each other change places. */
+cs_status cs_search_order(cs_search *s) {
+  cs_status st = CS_OK;
+  for (int p = 0; p + 1 < s->best.n && !cs_search_is_over(s) && st == CS_OK; p++) {
+    cs_configuration next = {0};
+    if (s->best.places[p].stream == s->best.places[p + 1].stream) continue;
+    CS_RETURN_IF_ERROR(cs_configuration_copy(&s->best, &next));
+    cs_placement moved = next.places[p];
+    next.places[p] = next.places[p + 1];
+    next.places[p + 1] = moved;
+    if (cs_configuration_valid(&next, s->input)) {
+      int window = s->model->window_of[moved.task];
+      cs_configuration_number_streams(&next);
+      if (window_us(s, window, &next) <= WORSE_PLACE * window_us(s, window, &s->best)) {
+        st = cs_search_try(s, &next);
+      }
+    }
+    cs_configuration_free(&next);
+  }
+  return st;
+}
