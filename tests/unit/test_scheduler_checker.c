@@ -2,6 +2,14 @@
  * checker and by an oracle that tries everything. The two must agree on each. */
 #include "unit/scheduler_fixture.h"
 
+/* Few steps for policies that search: what matters is that any plan is right. */
+static cs_policy_input input_with(const fixture *f, int max_streams, int64_t workspace_limit,
+                                  int64_t memory_limit) {
+  cs_policy_input input = fixture_input(f, max_streams, workspace_limit, memory_limit);
+  input.search_steps = 6;
+  return input;
+}
+
 /* ---- The oracle ---- */
 
 typedef struct place {
@@ -266,7 +274,7 @@ static int64_t least_peak(const cs_plan *plan, const fixture *f) {
 /* On one stream it cannot be less on any number of them: `coselect` has that plan, too. */
 static int64_t least_in_order(const fixture *f) {
   cs_plan *plan = NULL;
-  cs_policy_input input = fixture_input(f, 1, 0, 0);
+  cs_policy_input input = input_with(f, 1, 0, 0);
   assert_ok(cs_plan_make(&cs_policy_sequential, &input, &plan));
   int64_t least = least_peak(plan, f);
   cs_plan_destroy(plan);
@@ -278,7 +286,7 @@ static void try_workspace_limit(const cs_policy *policy, const fixture *f, const
                                 int max_streams, cs_rng *rng) {
   cs_plan *plan = NULL;
   int64_t limit = 1 + below(rng, 12000);
-  cs_policy_input input = fixture_input(f, max_streams, limit, 0);
+  cs_policy_input input = input_with(f, max_streams, limit, 0);
   cs_status st = cs_plan_make(policy, &input, &plan);
   if (st == CS_OK) {
     assert_true(plan->workspace_peak <= limit);
@@ -308,7 +316,7 @@ static void try_memory_limit(const cs_policy *policy, const fixture *f, const cs
                              int max_streams) {
   cs_plan *plan = NULL;
   if (free_plan->arena_bytes < 2) return;
-  cs_policy_input input = fixture_input(f, max_streams, 0, free_plan->arena_bytes);
+  cs_policy_input input = input_with(f, max_streams, 0, free_plan->arena_bytes);
   assert_ok(cs_plan_make(policy, &input, &plan));
   assert_true(plan->arena_bytes == free_plan->arena_bytes);
   cs_plan_destroy(plan);
@@ -327,7 +335,7 @@ static void one_program(cs_rng *rng, int turn, tally *count) {
   const cs_policy *const *policies = cs_policy_all(&n_policies);
   for (int i = 0; i < n_policies; i++) {
     cs_plan *plan = NULL;
-    cs_policy_input input = fixture_input(&f, max_streams, 0, 0);
+    cs_policy_input input = input_with(&f, max_streams, 0, 0);
     assert_ok(cs_plan_make(policies[i], &input, &plan));
     assert_true(plan->n_streams <= max_streams);
     assert_ok(cs_plan_check(plan, &f.program, 0, 0));
