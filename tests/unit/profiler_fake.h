@@ -3,6 +3,7 @@
 #ifndef CONVSCHED_TESTS_PROFILER_FAKE_H_
 #define CONVSCHED_TESTS_PROFILER_FAKE_H_
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,14 +45,15 @@ typedef struct fake_backend {
   bool noisy;             /* no sample is like the one before */
   int slow_from, slow_to; /* samples after the warm-up that the clock is low for */
   int since_warm_up;
-  int runs;       /* launches computed */
-  int samples;    /* latency samples */
-  int schedules;  /* created */
-  int counted;    /* schedules counted or traced */
-  bool uncounted; /* counters may not be read */
-  bool spills;    /* 48 bytes a thread, of which traces do not tell */
-  bool runs_wide; /* kernels run with more registers and shared memory than they are told to */
-  int allocated;  /* live allocations */
+  double first_run_s; /* that long takes the first run of every candidate's check */
+  int runs;           /* launches computed */
+  int samples;        /* latency samples */
+  int schedules;      /* created */
+  int counted;        /* schedules counted or traced */
+  bool uncounted;     /* counters may not be read */
+  bool spills;        /* 48 bytes a thread, of which traces do not tell */
+  bool runs_wide;     /* kernels run with more registers and shared memory than they are told to */
+  int allocated;      /* live allocations */
 } fake_backend;
 
 struct cs_exec {
@@ -266,6 +268,8 @@ static inline cs_status fake_misbehave(const cs_launch *launch) {
 
 static inline cs_status fake_schedule_run(cs_schedule *schedule) {
   CS_RETURN_IF_ERROR(fake_broken(schedule->backend));
+  double until = cs_now_seconds() + schedule->backend->first_run_s;
+  while (cs_now_seconds() < until) sched_yield();
   for (int i = 0; i < schedule->n; i++) {
     CS_RETURN_IF_ERROR(fake_compute(&schedule->launches[i]));
     CS_RETURN_IF_ERROR(fake_misbehave(&schedule->launches[i]));

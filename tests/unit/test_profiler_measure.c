@@ -161,6 +161,21 @@ static void test_seconds_long_launches(void **state) {
   assert_rejected(f, 0, "wrong", "wrong result");
 }
 
+/* Only their first launches are slow: then candidates are timed as any others. */
+static void test_first_launches_that_are_slow(void **state) {
+  static const fake_candidate planted[] = {{"slower", FAKE_RIGHT, 20, 0, 0},
+                                           {"faster", FAKE_RIGHT, 10, 0, 0}};
+  fixture *f = *state;
+  fake_backend fake = fake_create(planted, 2);
+  fake.first_run_s = 1.05;
+  add_task(f, "conv1", conv(3));
+  ok(profile(f, &fake));
+  assert_string_equal(known(f, 0)->records[0].candidate.id, "faster");
+  assert_true(measured(f, 0, "faster")->samples > 1);
+  assert_true(measured(f, 0, "slower")->samples > 1);
+  assert_true(measured(f, 0, "slower")->cold_us < 1000);
+}
+
 static void test_admission(void **state) {
   static const fake_candidate planted[] = {
       {"hopeless", FAKE_RIGHT, 500, 0, 0},
@@ -458,6 +473,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(test_admission),
       TEST(test_seconds_long_launches),
+      TEST(test_first_launches_that_are_slow),
       TEST(test_gaps_of_views),
       TEST(test_large_batches),
       TEST(test_halving),
