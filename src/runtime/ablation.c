@@ -14,9 +14,11 @@ static const char *const names[N_VARIANTS] = {"base", "candidates", "streams_and
 
 static void take_candidates(const cs_configuration *from, cs_configuration *into) {
   for (int p = 0; p < into->n; p++) {
-    int q = 0;
-    while (from->places[q].task != into->places[p].task) q++;
-    into->places[p].choice = from->places[q].choice;
+    for (int q = 0; q < from->n; q++) {
+      if (from->places[q].task == into->places[p].task) {
+        into->places[p].choice = from->places[q].choice;
+      }
+    }
   }
 }
 
