@@ -3,7 +3,7 @@
 #include "session_fixture.h"
 
 #include "runtime/planning.h"
-#include "runtime/search.h"
+#include "runtime/search_state.h"
 
 static cs_session_options coselect_options(int64_t batch) {
   cs_session_options options;
@@ -100,42 +100,57 @@ static void test_a_pinned_search_is_none_of_the_whole(void **state) {
   cs_session_destroy(session);
 }
 
-/* A record is of the schedule that was run: its own plan, under no limit, has the workspaces that
- * were recorded. */
-static void test_records_are_of_what_was_run(void **state) {
+/* The task and choice with most workspace: of all choices. */
+static int64_t take_most_workspace(const cs_policy_input *input, cs_configuration *into) {
+  cs_placement *taker = NULL;
+  int64_t most = 0;
+  for (int p = 0; p < into->n; p++) {
+    const cs_task_choices *choices = &input->choices[into->places[p].task];
+    for (int i = 0; i < choices->n; i++) {
+      if (choices->choices[i].candidate->workspace_bytes <= most) continue;
+      most = choices->choices[i].candidate->workspace_bytes;
+      taker = &into->places[p];
+      taker->choice = i;
+    }
+  }
+  assert_non_null(taker);
+  return most;
+}
+
+/* Where the workspace limit exchanges a candidate, the record is of what ran: what is planned from
+ * it without a limit takes what was recorded. */
+static void test_a_record_is_of_what_ran(void **state) {
   (void)state;
+  const double samples[] = {0.01, 0.01, 0.01};
   cs_session_options options = coselect_options(2);
-  options.max_streams = 2;
   options.search_seconds = 0;
   cs_session *session = open_session(&options);
-  int64_t largest = 0;
-  for (int t = 0; t < session->planned.program->n_tasks; t++) {
-    int64_t own = session->planned.choices[t].choices[0].candidate->workspace_bytes;
-    if (own > largest) largest = own;
-  }
-  cs_session_destroy(session);
-
-  options.workspace_limit = largest;
-  options.search_seconds = 5;
-  session = open_session(&options);
-  cs_policy_input input = cs_planning_input(session);
-  input.workspace_limit = 0;
-  const cs_op_profile *known = schedules_of(session);
-  int compared = 0;
-  for (int r = 0; r < known->n_records; r++) {
-    cs_configuration configuration;
-    cs_plan *plan = NULL;
-    bool valid = false;
-    assert_ok(
-        cs_configuration_parse(known->records[r].candidate.id, &input, &configuration, &valid));
-    if (!valid) continue;
-    assert_ok(cs_configuration_plan(&configuration, "coselect", &input, &plan));
-    assert_int_equal(plan->workspace_peak, known->records[r].candidate.workspace_bytes);
-    cs_plan_destroy(plan);
-    cs_configuration_free(&configuration);
-    compared++;
-  }
-  assert_true(compared > 1);
+  cs_policy_input input = cs_planning_input(session), free_input = input;
+  cs_configuration wanted, recorded;
+  cs_plan *plan = NULL;
+  bool valid = false;
+  cs_search s = {.session = session,
+                 .input = &input,
+                 .profile = session->device->profile,
+                 .signature = "Schedule of a test"};
+  assert_ok(cs_configuration_of_plan(session->planned.plan, input.choices, &wanted));
+  input.workspace_limit = take_most_workspace(&input, &wanted) - 1;
+  assert_ok(cs_bench_create(session, &input, &s.bench));
+  assert_ok(cs_bench_set(s.bench, CS_BENCH_TRIAL, &wanted));
+  assert_ok(cs_search_record(&s, CS_BENCH_TRIAL, samples, 3));
+  const cs_op_profile *known = cs_profile_find(s.profile, s.signature);
+  assert_int_equal(known->n_records, 1);
+  const cs_candidate *kept = &known->records[0].candidate;
+  assert_in_range(kept->workspace_bytes, 0, input.workspace_limit);
+  free_input.workspace_limit = 0;
+  assert_ok(cs_configuration_parse(kept->id, &free_input, &recorded, &valid));
+  assert_true(valid);
+  assert_ok(cs_configuration_plan(&recorded, "coselect", &free_input, &plan));
+  assert_int_equal(plan->workspace_peak, kept->workspace_bytes);
+  cs_plan_destroy(plan);
+  cs_configuration_free(&recorded);
+  cs_configuration_free(&wanted);
+  cs_bench_destroy(s.bench);
   cs_session_destroy(session);
 }
 
@@ -288,7 +303,7 @@ int main(void) {
       cmocka_unit_test(test_weights_that_did_not_fit_are_not_taken_for_there),
       cmocka_unit_test(test_a_memory_limit_is_searched_within),
       cmocka_unit_test(test_a_pinned_search_is_none_of_the_whole),
-      cmocka_unit_test(test_records_are_of_what_was_run),
+      cmocka_unit_test(test_a_record_is_of_what_ran),
       cmocka_unit_test(test_an_interrupted_search_keeps_what_was_confirmed),
       cmocka_unit_test(test_the_next_search_goes_on_from_unconfirmed_ones),
       cmocka_unit_test(test_choices_stay_while_more_is_measured),
