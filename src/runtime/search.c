@@ -203,12 +203,24 @@ done:
 
 /* ---- The end ---- */
 
+/* Brings the pairs to the clock at which the best took `best_us`: those compared one after the
+ * other keep their order in the profile, however the clock drifted meanwhile. */
+static void to_one_clock(pairs *p, double best_us) {
+  double of_best = best_us / p->best_us, of_trial = best_us * p->ratio / p->trial_us;
+  for (int i = 0; i < p->n; i++) {
+    p->best[i] *= of_best;
+    p->trial[i] *= of_trial;
+  }
+  p->best_us = best_us;
+  p->trial_us = best_us * p->ratio;
+}
+
 /* Fresh samples of the best beside every start: one that is no slower takes its place, and what is
  * measured here is what counts as confirmed. */
 static cs_status finals(cs_search *s, const cs_configuration *starts, int n) {
   pairs p;
   bool fits = false;
-  double best[FINAL_SAMPLES] = {0};
+  double best[FINAL_SAMPLES] = {0}, best_us = 0;
   bool sampled = false;
   for (int i = 0; i < n; i++) {
     if (cs_configuration_equal(&starts[i], &s->best)) continue;
@@ -216,13 +228,16 @@ static cs_status finals(cs_search *s, const cs_configuration *starts, int n) {
     CS_RETURN_IF_ERROR(set_slot(s, CS_BENCH_TRIAL, &starts[i], &fits, NULL));
     if (!fits) continue;
     CS_RETURN_IF_ERROR(take_pairs(s, FINAL_SAMPLES, &p));
+    to_one_clock(&p, sampled ? best_us : p.best_us);
     CS_RETURN_IF_ERROR(cs_search_record(s, CS_BENCH_TRIAL, p.trial, p.n));
     memcpy(best, p.best, sizeof best);
+    best_us = p.best_us;
     sampled = true;
     if (i == 0) s->sequential_us = p.trial_us; /* the first of the policies */
     if (p.ratio > 1) continue;
     CS_RETURN_IF_ERROR(accept(s));
     memcpy(best, p.trial, sizeof best);
+    best_us = p.trial_us;
   }
   if (!sampled) {
     double unused[FINAL_SAMPLES];

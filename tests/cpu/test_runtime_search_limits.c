@@ -296,6 +296,39 @@ static void test_choices_stay_while_more_is_measured(void **state) {
   cs_session_destroy(session);
 }
 
+/* ---- A drifting clock ---- */
+
+static double clock_us;
+
+/* Every schedule takes the same, but the clock slows down all the time. */
+static cs_status slow_down(cs_schedule *schedule, int n, double *us) {
+  (void)schedule;
+  (void)n;
+  clock_us *= 1.01;
+  *us = clock_us;
+  return CS_OK;
+}
+
+/* Whatever is measured second looks slower, so what the search began with is best, and stays so
+ * though the others were recorded earlier, at a faster clock. */
+static void test_the_winner_is_planned_whatever_the_clock_does(void **state) {
+  (void)state;
+  cs_backend_vtable faulty;
+  cs_session_options options = coselect_options(4);
+  options.search_seconds = 0;
+  cs_session_destroy(open_session(&options)); /* operations are measured */
+  options.search_seconds = 5;
+  plant(&faulty);
+  faulty.schedule_latency = slow_down;
+  clock_us = 1;
+  cs_session *session = open_session(&options);
+  test_device->backend->vtable = real;
+  const cs_op_profile *known = schedules_of(session);
+  assert_true(confirmed(known) > 1);
+  assert_int_equal(session->planned.plan->n_streams, 1); /* as `sequential`, where it begins */
+  cs_session_destroy(session);
+}
+
 /* The first one wants that nothing was searched yet, the third that nothing was to the end. */
 int main(void) {
   const struct CMUnitTest tests[] = {
@@ -307,6 +340,7 @@ int main(void) {
       cmocka_unit_test(test_an_interrupted_search_keeps_what_was_confirmed),
       cmocka_unit_test(test_the_next_search_goes_on_from_unconfirmed_ones),
       cmocka_unit_test(test_choices_stay_while_more_is_measured),
+      cmocka_unit_test(test_the_winner_is_planned_whatever_the_clock_does),
   };
   return cmocka_run_group_tests(tests, open_all, close_all);
 }
