@@ -3,6 +3,7 @@
 
 #include "base/names.h"
 #include "graph/op_family.h"
+#include "profiler/candidate.h"
 #include "runtime/planning.h"
 
 /* Of the tensors that the backends run. */
@@ -14,9 +15,41 @@ int cs_threads_per_stream(const cs_device_info *info, int n_streams) {
   return threads > 0 ? threads : 1;
 }
 
+/* ---- A choice: a copy, since records move when the profile learns more of their operation ---- */
+
+static void clear_choice(cs_choice *choice) {
+  cs_candidate *candidate = (cs_candidate *)(uintptr_t)choice->candidate;
+  if (candidate) cs_candidate_clear(candidate);
+  free(candidate);
+  free((void *)(uintptr_t)choice->kernels);
+}
+
+static cs_status copy_kernels(const cs_record *record, cs_choice *out) {
+  size_t n = (size_t)record->n_kernels;
+  if (!record->kernels) return CS_OK;
+  cs_kernel_profile *kernels = cs_calloc(n, sizeof *kernels);
+  if (!kernels) return cs_no_memory("kernels", n * sizeof *kernels);
+  if (n > 0) memcpy(kernels, record->kernels, n * sizeof *kernels);
+  out->kernels = kernels;
+  out->n_kernels = record->n_kernels;
+  return CS_OK;
+}
+
+static cs_status make_choice(const cs_record *record, cs_choice *out) {
+  *out = (cs_choice){.cold_us = record->measured.cold_us, .warm_us = record->measured.warm_us};
+  cs_candidate *candidate = cs_calloc(1, sizeof *candidate);
+  if (!candidate) return cs_no_memory("a choice", sizeof *candidate);
+  out->candidate = candidate;
+  CS_RETURN_IF_ERROR(cs_candidate_copy(&record->candidate, candidate));
+  return copy_kernels(record, out);
+}
+
 void cs_choices_free(cs_task_choices *choices, int n_tasks) {
   if (!choices) return;
-  for (int t = 0; t < n_tasks; t++) free(choices[t].choices);
+  for (int t = 0; t < n_tasks; t++) {
+    for (int i = 0; i < choices[t].n; i++) clear_choice(&choices[t].choices[i]);
+    free(choices[t].choices);
+  }
   free(choices);
 }
 
@@ -125,11 +158,7 @@ static cs_status choices_of_task(const cs_op_profile *known, const cs_task *task
         (!pin && cs_candidate_is_coarse(&task->desc, &record->candidate))) {
       continue;
     }
-    out->choices[out->n++] = (cs_choice){.candidate = &record->candidate,
-                                         .cold_us = record->measured.cold_us,
-                                         .warm_us = record->measured.warm_us,
-                                         .kernels = record->kernels,
-                                         .n_kernels = record->n_kernels};
+    CS_RETURN_IF_ERROR(make_choice(record, &out->choices[out->n++]));
   }
   if (out->n > 0) return CS_OK;
   if (pin) return refuse_pin(known, task, pin, settings, threads, near);

@@ -96,10 +96,8 @@ static cs_status search_and_plan(cs_session *session, cs_profile *profile, cs_po
   CS_RETURN_IF_ERROR(
       cs_program_signature(input->program, !session->settings.options.no_graph, &signature));
   cs_status st = CS_OK;
-  cs_policy_input measured = *input;
-  measured.model = NULL; /* what is measured needs no predicted timeline */
   if (session->shared && !cs_device_is_simulated(session->device)) {
-    st = cs_search_schedules(session, &measured, signature);
+    st = cs_search_schedules(session, input, signature);
   }
   input->schedules = cs_profile_find(profile, signature);
   free(signature);

@@ -46,44 +46,21 @@ static cs_status take_pairs(cs_search *s, int n, pairs *out) {
   return CS_OK;
 }
 
-static cs_status record(cs_search *s, const cs_configuration *configuration, cs_bench_slot slot,
-                        const double *samples, int n) {
-  cs_stats stats;
-  char *id = NULL;
-  CS_RETURN_IF_ERROR(cs_stats_of(samples, n, &stats));
-  CS_RETURN_IF_ERROR(cs_configuration_text(configuration, s->input->choices, &id));
-  cs_candidate candidate = {.id = id,
-                            .family = (char *)(uintptr_t) "schedule",
-                            .workspace_bytes = cs_bench_workspace(s->bench, slot)};
-  cs_measurement measured = {.cold_us = stats.median,
-                             .warm_us = stats.median,
-                             .p10_us = stats.p10,
-                             .p90_us = stats.p90,
-                             .variation = stats.variation,
-                             .samples = n};
-  cs_status st = cs_profile_add(s->profile, s->signature, &candidate, &measured);
-  free(id);
-  return st;
-}
-
-static cs_status is_known(const cs_search *s, const cs_configuration *configuration, bool *out) {
-  char *id = NULL;
-  CS_RETURN_IF_ERROR(cs_configuration_text(configuration, s->input->choices, &id));
-  *out = cs_op_profile_record(cs_profile_find(s->profile, s->signature), id) != NULL;
-  free(id);
-  return CS_OK;
-}
-
 /* ---- One trial ---- */
+
+static bool is_cancelled(const cs_search *s) {
+  const cs_session_options *options = &s->session->settings.options;
+  return options->cancelled && options->cancelled(options->cancelled_user);
+}
 
 bool cs_search_is_over(const cs_search *s) {
   int steps = s->session->settings.options.search_steps;
-  return cs_now_seconds() - s->begun > s->seconds || (steps > 0 && s->measured >= steps);
+  return is_cancelled(s) || cs_now_seconds() - s->begun > s->seconds ||
+         (steps > 0 && s->measured >= steps);
 }
 
 static cs_status check_cancelled(const cs_search *s) {
-  const cs_session_options *options = &s->session->settings.options;
-  if (!options->cancelled || !options->cancelled(options->cancelled_user)) return CS_OK;
+  if (!is_cancelled(s)) return CS_OK;
   return cs_error(CS_CODE_CANCELLED, "the search was interrupted; what was measured is kept");
 }
 
@@ -94,112 +71,173 @@ static void show_progress(const cs_search *s) {
          fmax(0, s->seconds - (cs_now_seconds() - s->begun)));
 }
 
-/* Sets the trial; *fits false: it does not hold the limits. */
-static cs_status set_trial(cs_search *s, const cs_configuration *configuration, bool *fits) {
-  cs_status st = cs_bench_set(s->bench, CS_BENCH_TRIAL, configuration);
+/* *fits false: it does not hold the limits, or the device has no room for it; *why says so where it
+ * is asked for. */
+static cs_status set_slot(cs_search *s, cs_bench_slot slot, const cs_configuration *configuration,
+                          bool *fits, cs_status *why) {
+  cs_status st = cs_bench_set(s->bench, slot, configuration);
   cs_code code = cs_status_code(st);
   *fits = st == CS_OK;
   if (code != CS_CODE_NOT_FOUND && code != CS_CODE_NO_MEMORY) return st;
-  cs_status_free(st);
+  if (why) {
+    cs_status_free(*why);
+    *why = st;
+  } else {
+    cs_status_free(st);
+  }
   return CS_OK;
 }
 
-/* Measures a configuration beside the best one and takes its place where it is faster on fresh
- * samples. */
-cs_status cs_search_try(cs_search *s, const cs_configuration *configuration) {
-  bool fits = false, known = false;
+/* What the trial holds becomes the best. */
+static cs_status accept(cs_search *s) {
+  cs_configuration held;
+  CS_RETURN_IF_ERROR(cs_bench_configuration(s->bench, CS_BENCH_TRIAL, &held));
+  cs_configuration_free(&s->best);
+  s->best = held;
+  cs_bench_swap(s->bench);
+  return CS_OK;
+}
+
+/* Whether the trial, as the limits left it, is worth measuring. */
+static cs_status is_news(cs_search *s, bool again, bool *out) {
+  cs_configuration held;
+  CS_RETURN_IF_ERROR(cs_bench_configuration(s->bench, CS_BENCH_TRIAL, &held));
+  cs_status st = CS_OK;
+  bool known = false;
+  if (!again) st = cs_search_is_known(s, &held, &known);
+  *out = !known && !cs_configuration_equal(&held, &s->best);
+  cs_configuration_free(&held);
+  return st;
+}
+
+/* Measures a configuration beside the best one; it takes its place where it is faster on fresh
+ * samples. `again`: also one that was measured before. */
+static cs_status try_one(cs_search *s, const cs_configuration *configuration, bool again) {
+  bool fits = false, known = false, news = false;
   pairs first, more;
   CS_RETURN_IF_ERROR(check_cancelled(s));
   if (cs_configuration_equal(configuration, &s->best)) return CS_OK;
-  CS_RETURN_IF_ERROR(is_known(s, configuration, &known));
+  if (!again) CS_RETURN_IF_ERROR(cs_search_is_known(s, configuration, &known));
   if (known) return CS_OK;
-  CS_RETURN_IF_ERROR(set_trial(s, configuration, &fits));
+  CS_RETURN_IF_ERROR(set_slot(s, CS_BENCH_TRIAL, configuration, &fits, NULL));
   if (!fits) return CS_OK;
+  CS_RETURN_IF_ERROR(is_news(s, again, &news));
+  if (!news) return CS_OK;
   CS_RETURN_IF_ERROR(take_pairs(s, FIRST_SAMPLES, &first));
-  CS_RETURN_IF_ERROR(record(s, configuration, CS_BENCH_TRIAL, first.trial, first.n));
+  CS_RETURN_IF_ERROR(cs_search_record(s, CS_BENCH_TRIAL, first.trial, first.n));
   s->measured++;
   show_progress(s);
   if (first.ratio > 1 - LEAST_GAIN) return CS_OK;
   CS_RETURN_IF_ERROR(take_pairs(s, MORE_SAMPLES, &more));
   if (more.ratio > 1 - LEAST_GAIN || more.wins < WINS_WANTED) return CS_OK;
-  cs_configuration copy;
-  CS_RETURN_IF_ERROR(cs_configuration_copy(configuration, &copy));
-  cs_configuration_free(&s->best);
-  s->best = copy;
   s->best_us = more.trial_us;
   s->accepted++;
-  cs_bench_swap(s->bench);
-  return CS_OK;
+  return accept(s);
+}
+
+cs_status cs_search_try(cs_search *s, const cs_configuration *configuration) {
+  return try_one(s, configuration, false);
 }
 
 /* ---- Whole configurations ---- */
 
-static cs_status begin_with(cs_search *s, const cs_configuration *start) {
+/* *begun false: it does not fit; *why says why. */
+static cs_status begin_with(cs_search *s, const cs_configuration *start, bool *begun,
+                            cs_status *why) {
   double unused[FIRST_SAMPLES], samples[FIRST_SAMPLES];
-  CS_RETURN_IF_ERROR(cs_configuration_copy(start, &s->best));
-  CS_RETURN_IF_ERROR(cs_bench_set(s->bench, CS_BENCH_BEST, start));
-  CS_RETURN_IF_ERROR(cs_bench_set(s->bench, CS_BENCH_TRIAL, start));
+  CS_RETURN_IF_ERROR(set_slot(s, CS_BENCH_BEST, start, begun, why));
+  if (*begun) CS_RETURN_IF_ERROR(set_slot(s, CS_BENCH_TRIAL, start, begun, why));
+  if (!*begun) return CS_OK;
   CS_RETURN_IF_ERROR(cs_bench_compare(s->bench, FIRST_SAMPLES, samples, unused));
   s->best_us = s->begun_us = median_of(samples, FIRST_SAMPLES);
-  return record(s, start, CS_BENCH_BEST, samples, FIRST_SAMPLES);
+  CS_RETURN_IF_ERROR(cs_bench_configuration(s->bench, CS_BENCH_BEST, &s->best));
+  return cs_search_record(s, CS_BENCH_BEST, samples, FIRST_SAMPLES);
 }
 
-/* The best configuration that an earlier search confirmed; valid false: none. */
-static cs_status known_best(const cs_search *s, cs_configuration *out, bool *valid) {
-  const cs_op_profile *known = cs_profile_find(s->profile, s->signature);
-  *valid = false;
-  for (int r = 0; known && r < known->n_records && !*valid; r++) {
-    if (known->records[r].measured.rejected ||
-        known->records[r].measured.samples < CS_SCHEDULE_CONFIRMED) {
-      continue;
-    }
-    CS_RETURN_IF_ERROR(
-        cs_configuration_parse(known->records[r].candidate.id, s->input, out, valid));
+/* Begins with the first that fits, from starts[first] on. *begun false: the device has no room for
+ * any. */
+static cs_status begin(cs_search *s, const cs_configuration *starts, int n, int first,
+                       bool *begun) {
+  cs_status st = CS_OK, why = CS_OK;
+  *begun = false;
+  for (int i = 0; i < n && st == CS_OK && !*begun; i++) {
+    st = begin_with(s, &starts[(first + i) % n], begun, &why);
   }
-  return CS_OK;
+  if (st == CS_OK && !*begun && cs_status_code(why) == CS_CODE_NO_MEMORY) {
+    cs_log(&s->session->device->logger, CS_LOG_WARNING,
+           "no search: no room to time schedules (%s); what is known serves",
+           cs_status_message(why));
+  } else if (st == CS_OK && !*begun) {
+    st = why, why = CS_OK;
+  }
+  cs_status_free(why);
+  return st;
 }
 
-static cs_status try_wholes(cs_search *s, const cs_configuration *starts, int n) {
+/* The starts: the policies' plans, `sequential` first, and the best of an earlier search, which is
+ * to be beaten as they are. */
+static cs_status try_wholes(cs_search *s, cs_configuration *starts, int *n, bool *begun) {
   cs_status st = CS_OK;
-  cs_configuration made = {0}, earlier = {0};
-  bool valid = false;
-  CS_RETURN_IF_ERROR(known_best(s, &earlier, &valid));
-  CS_TRY(st, begin_with(s, valid ? &earlier : &starts[0]), done);
-  for (int i = 0; i < n; i++) CS_TRY(st, cs_search_try(s, &starts[i]), done);
+  cs_configuration made = {0}, earlier[CS_SEARCH_EARLIER] = {{0}};
+  bool confirmed = false;
+  int n_earlier = 0, policies = *n;
+  CS_TRY(st, cs_search_earlier(s, earlier, &n_earlier, &confirmed), done);
+  if (confirmed) {
+    starts[(*n)++] = earlier[0];
+    earlier[0] = (cs_configuration){0};
+  }
+  CS_TRY(st, begin(s, starts, *n, confirmed ? policies : 0, begun), done);
+  if (!*begun) goto done;
+  for (int i = 0; i < policies; i++) CS_TRY(st, try_one(s, &starts[i], true), done);
+  for (int i = confirmed; i < n_earlier && !cs_search_is_over(s); i++) {
+    CS_TRY(st, try_one(s, &earlier[i], true), done);
+  }
+  if (cs_search_is_over(s)) goto done;
   CS_TRY(st, cs_coselect_by_model(s->model, &made), done);
   st = cs_search_try(s, &made);
 done:
   cs_configuration_free(&made);
-  cs_configuration_free(&earlier);
+  for (int i = 0; i < CS_SEARCH_EARLIER; i++) cs_configuration_free(&earlier[i]);
   return st;
 }
 
 /* ---- The end ---- */
+
+/* Brings the pairs to the clock at which the best took `best_us`: those compared one after the
+ * other keep their order in the profile, however the clock drifted meanwhile. */
+static void to_one_clock(pairs *p, double best_us) {
+  double of_best = best_us / p->best_us, of_trial = best_us * p->ratio / p->trial_us;
+  for (int i = 0; i < p->n; i++) {
+    p->best[i] *= of_best;
+    p->trial[i] *= of_trial;
+  }
+  p->best_us = best_us;
+  p->trial_us = best_us * p->ratio;
+}
 
 /* Fresh samples of the best beside every start: one that is no slower takes its place, and what is
  * measured here is what counts as confirmed. */
 static cs_status finals(cs_search *s, const cs_configuration *starts, int n) {
   pairs p;
   bool fits = false;
-  double best[FINAL_SAMPLES] = {0};
+  double best[FINAL_SAMPLES] = {0}, best_us = 0;
   bool sampled = false;
   for (int i = 0; i < n; i++) {
     if (cs_configuration_equal(&starts[i], &s->best)) continue;
     CS_RETURN_IF_ERROR(check_cancelled(s));
-    CS_RETURN_IF_ERROR(set_trial(s, &starts[i], &fits));
+    CS_RETURN_IF_ERROR(set_slot(s, CS_BENCH_TRIAL, &starts[i], &fits, NULL));
     if (!fits) continue;
     CS_RETURN_IF_ERROR(take_pairs(s, FINAL_SAMPLES, &p));
-    CS_RETURN_IF_ERROR(record(s, &starts[i], CS_BENCH_TRIAL, p.trial, p.n));
+    to_one_clock(&p, sampled ? best_us : p.best_us);
+    CS_RETURN_IF_ERROR(cs_search_record(s, CS_BENCH_TRIAL, p.trial, p.n));
     memcpy(best, p.best, sizeof best);
+    best_us = p.best_us;
     sampled = true;
     if (i == 0) s->sequential_us = p.trial_us; /* the first of the policies */
     if (p.ratio > 1) continue;
-    cs_configuration copy;
-    CS_RETURN_IF_ERROR(cs_configuration_copy(&starts[i], &copy));
-    cs_configuration_free(&s->best);
-    s->best = copy;
-    cs_bench_swap(s->bench);
+    CS_RETURN_IF_ERROR(accept(s));
     memcpy(best, p.trial, sizeof best);
+    best_us = p.trial_us;
   }
   if (!sampled) {
     double unused[FINAL_SAMPLES];
@@ -208,7 +246,7 @@ static cs_status finals(cs_search *s, const cs_configuration *starts, int n) {
   }
   s->best_us = median_of(best, FINAL_SAMPLES);
   if (cs_configuration_equal(&starts[0], &s->best)) s->sequential_us = s->best_us;
-  return record(s, &s->best, CS_BENCH_BEST, best, FINAL_SAMPLES);
+  return cs_search_record(s, CS_BENCH_BEST, best, FINAL_SAMPLES);
 }
 
 static cs_status run_rounds(cs_search *s, const cs_configuration *starts, int n, bool *converged) {
@@ -220,8 +258,26 @@ static cs_status run_rounds(cs_search *s, const cs_configuration *starts, int n,
     CS_RETURN_IF_ERROR(cs_search_pairs(s));
     CS_RETURN_IF_ERROR(cs_search_streams(s));
     CS_RETURN_IF_ERROR(cs_search_order(s));
+    CS_RETURN_IF_ERROR(check_cancelled(s));
     *converged = !cs_search_is_over(s) && s->accepted == before && s->round > 0;
     s->round++;
+  }
+  return CS_OK;
+}
+
+/* The other policies' plans: as the search's limits leave them. */
+static cs_status find_starts(cs_search *s, cs_configuration *out, int *n) {
+  int count;
+  const cs_policy *const *policies = cs_policy_all(&count);
+  if (s->input->memory_limit == 0) return cs_coselect_starts(s->input, out, n);
+  for (int i = 0; i < count && *n < CS_COSELECT_STARTS - 1; i++) {
+    cs_plan *plan = NULL;
+    if (policies[i] == &cs_policy_coselect) continue;
+    CS_RETURN_IF_ERROR(cs_plan_make(policies[i], s->limited, &plan));
+    cs_status st = cs_configuration_of_plan(plan, s->input->choices, &out[*n]);
+    cs_plan_destroy(plan);
+    CS_RETURN_IF_ERROR(st);
+    (*n)++;
   }
   return CS_OK;
 }
@@ -229,15 +285,16 @@ static cs_status run_rounds(cs_search *s, const cs_configuration *starts, int n,
 static cs_status run_search(cs_search *s) {
   cs_status st = CS_OK;
   cs_configuration starts[CS_COSELECT_STARTS] = {{0}};
-  bool converged = false;
+  bool converged = false, begun = false;
   int n = 0;
-  CS_TRY(st, cs_coselect_starts(s->input, starts, &n), done);
-  CS_TRY(st, try_wholes(s, starts, n), done);
+  CS_TRY(st, find_starts(s, starts, &n), done);
+  CS_TRY(st, try_wholes(s, starts, &n, &begun), done);
+  if (!begun) goto done;
   CS_TRY(st, run_rounds(s, starts, n, &converged), done);
   CS_TRY(st, finals(s, starts, n), done);
   cs_completion completion = {.workspace_limit = s->input->workspace_limit,
                               .threads = s->input->max_streams};
-  CS_TRY(st, cs_profile_mark_completion(s->profile, s->signature, &completion), done);
+  CS_TRY(st, cs_profile_mark_completion(s->profile, s->name, &completion), done);
   cs_log(&s->session->device->logger, CS_LOG_INFO,
          "search: %d schedules measured in %.1f s, %d taken%s: %.1f us (sequential %.1f)",
          s->measured, cs_now_seconds() - s->begun, s->accepted,
@@ -257,22 +314,26 @@ static bool is_searched(const cs_session *session, const cs_policy_input *input,
 cs_status cs_search_schedules(cs_session *session, const cs_policy_input *input,
                               const char *signature) {
   cs_status st = CS_OK;
+  char *name = NULL;
   const cs_session_options *options = &session->settings.options;
-  cs_search s = {.session = session, .input = input, .signature = signature};
-  CS_RETURN_IF_ERROR(cs_device_profile(session->device, session->settings.cache_dir, &s.profile));
-  if (options->frozen || options->search_seconds == 0 ||
-      is_searched(session, input, cs_profile_find(s.profile, signature))) {
-    return CS_OK;
-  }
+  cs_policy_input plain = *input;
+  plain.model = NULL; /* what is measured needs no predicted timeline */
+  cs_search s = {.session = session, .input = &plain, .limited = input, .signature = signature};
+  if (options->frozen || options->search_seconds == 0) return CS_OK;
+  CS_TRY(st, cs_device_profile(session->device, session->settings.cache_dir, &s.profile), done);
+  CS_TRY(st, cs_search_name(session, input, signature, &name), done);
+  if (is_searched(session, input, cs_profile_find(s.profile, name))) goto done;
+  s.name = name;
   s.begun = cs_now_seconds();
   s.seconds = options->search_seconds > 0 ? options->search_seconds : CS_SEARCH_SECONDS;
   CS_TRY(st, cs_session_generate_inputs(session), done);
-  CS_TRY(st, cs_coselect_create(input, &s.model), done);
-  CS_TRY(st, cs_bench_create(session, input, &s.bench), done);
+  CS_TRY(st, cs_coselect_create(&plain, &s.model), done);
+  CS_TRY(st, cs_bench_create(session, &plain, &s.bench), done);
   st = run_search(&s);
 done:
   cs_bench_destroy(s.bench);
   cs_coselect_destroy(s.model);
   cs_configuration_free(&s.best);
+  free(name);
   return st;
 }

@@ -27,6 +27,10 @@ void cs_bench_destroy(cs_bench *bench);
 cs_status cs_bench_set(cs_bench *bench, cs_bench_slot slot,
                        const cs_configuration *configuration) CS_MUST_USE;
 void cs_bench_swap(cs_bench *bench); /* the trial becomes the best */
+/* What the slot holds: what it was set to, but for candidates that the workspace limit exchanged.
+ */
+cs_status cs_bench_configuration(const cs_bench *bench, cs_bench_slot slot,
+                                 cs_configuration *out) CS_MUST_USE;
 /* Peak of workspaces of what the slot holds. */
 int64_t cs_bench_workspace(const cs_bench *bench, cs_bench_slot slot);
 /* n latency samples of each slot, in turn. */

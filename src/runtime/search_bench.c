@@ -79,6 +79,14 @@ done:
   return st;
 }
 
+/* One whose weights did not get onto the device must not pass for prepared. */
+static void forget(const cs_bench *bench, prepared *p) {
+  const cs_backend_vtable *vtable = backend_of(bench)->vtable;
+  if (p->owns) vtable->release(backend_of(bench), p->weights);
+  if (p->exec) vtable->exec_destroy(p->exec);
+  memset(p, 0, sizeof *p);
+}
+
 static cs_status prepare(const cs_bench *bench, int task, int choice) {
   prepared *p = &bench->prepared[task][choice];
   const cs_task *t = &bench->input->program->tasks[task];
@@ -87,6 +95,7 @@ static cs_status prepare(const cs_bench *bench, int task, int choice) {
   cs_status st =
       backend_of(bench)->vtable->prepare(backend_of(bench), &t->desc, candidate, &p->exec);
   if (st == CS_OK) st = upload(bench, task, p);
+  if (st != CS_OK) forget(bench, p);
   return cs_annotate(st, "%s, candidate %s: ", t->name, candidate->id);
 }
 
@@ -144,9 +153,7 @@ void cs_bench_destroy(cs_bench *bench) {
   }
   for (int t = 0; bench->prepared && t < bench->input->program->n_tasks; t++) {
     for (int i = 0; bench->prepared[t] && i < bench->input->choices[t].n; i++) {
-      prepared *p = &bench->prepared[t][i];
-      if (p->owns) vtable->release(backend_of(bench), p->weights);
-      if (p->exec) vtable->exec_destroy(p->exec);
+      forget(bench, &bench->prepared[t][i]);
     }
     free(bench->prepared[t]);
   }
@@ -246,6 +253,10 @@ void cs_bench_swap(cs_bench *bench) {
   bench->slots[1] = slot;
   bench->plans[1] = plan;
   bench->arena_capacity[1] = capacity;
+}
+
+cs_status cs_bench_configuration(const cs_bench *bench, cs_bench_slot slot, cs_configuration *out) {
+  return cs_configuration_of_plan(bench->plans[slot], bench->input->choices, out);
 }
 
 int64_t cs_bench_workspace(const cs_bench *bench, cs_bench_slot slot) {

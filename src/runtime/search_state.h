@@ -6,7 +6,8 @@
 
 typedef struct cs_search {
   cs_session *session;
-  const cs_policy_input *input;
+  const cs_policy_input *input;   /* without a model of timelines */
+  const cs_policy_input *limited; /* as the policies get it */
   const char *signature;
   cs_profile *profile;
   cs_coselect *model;
@@ -14,14 +15,34 @@ typedef struct cs_search {
   cs_configuration best;
   double best_us, begun_us, sequential_us; /* of the best now, at first, and of `sequential` */
   double begun, seconds;
+  const char *name; /* cs_search_name */
   int measured, accepted, round;
 } cs_search;
 
 /* Measures a configuration beside the best one and takes its place where it is faster on fresh
  * samples. One that was measured before, or does not hold the limits, is passed over. */
 cs_status cs_search_try(cs_search *s, const cs_configuration *configuration) CS_MUST_USE;
-/* The time or the steps are used up. */
+/* The time or the steps are used up, or the search was interrupted. */
 bool cs_search_is_over(const cs_search *s);
+
+/* ---- search_record.c: what is in the profile ---- */
+
+/* n samples of what the slot holds. Fewer than confirm it do not take the place of a confirmed
+ * record. */
+cs_status cs_search_record(cs_search *s, cs_bench_slot slot, const double *samples,
+                           int n) CS_MUST_USE;
+cs_status cs_search_is_known(const cs_search *s, const cs_configuration *configuration,
+                             bool *out) CS_MUST_USE;
+#define CS_SEARCH_EARLIER 5
+/* The configurations that earlier searches left: the fastest confirmed one first where there is
+ * one, then the fastest of those that were not confirmed, as by a search that was interrupted. */
+cs_status cs_search_earlier(const cs_search *s, cs_configuration out[CS_SEARCH_EARLIER], int *n,
+                            bool *confirmed) CS_MUST_USE;
+/* Under what its completion is kept: the program's signature, and where options narrow what may be
+ * chosen (pins, bans, determinism, a memory limit), what is left of it: such a search says nothing
+ * of one without them. */
+cs_status cs_search_name(const cs_session *session, const cs_policy_input *input,
+                         const char *signature, char **out) CS_MUST_USE;
 
 /* ---- search_moves.c: one kind of change each, through the whole program ---- */
 

@@ -7,7 +7,7 @@
 #include "profiler/profile.h"
 
 /* What a policy may choose from for one task: admissible, measured, unbanned candidates, fastest
- * first. Borrowed from the profile. */
+ * first. What it points to belongs to whoever made it. */
 typedef struct cs_choice {
   const cs_candidate *candidate;
   double cold_us, warm_us;

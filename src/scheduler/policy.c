@@ -70,14 +70,29 @@ cs_status cs_plan_finish(cs_plan *plan, const char *policy, const cs_policy_inpu
   return cs_plan_check(plan, input->program, input->workspace_limit, input->memory_limit);
 }
 
+/* The draft of a policy; where whole schedules were measured, it is told the memory limit, which
+ * then says which of them count. */
+static cs_status first_draft(const cs_policy *policy, const cs_policy_input *input, cs_plan **out) {
+  cs_policy_input unlimited = *input;
+  unlimited.memory_limit = 0;
+  *out = NULL;
+  if (input->memory_limit > 0 && input->schedules) {
+    cs_status st = cs_plan_draft(policy, input, out);
+    if (st == CS_OK && (*out)->arena_bytes <= input->memory_limit) return CS_OK;
+    cs_plan_destroy(*out);
+    *out = NULL;
+    if (st != CS_OK && cs_status_code(st) != CS_CODE_NOT_FOUND) return st;
+    cs_status_free(st); /* nothing within the limit as it is */
+  }
+  return cs_plan_draft(policy, &unlimited, out);
+}
+
 cs_status cs_plan_make(const cs_policy *policy, const cs_policy_input *input, cs_plan **out) {
   *out = NULL;
   CS_RETURN_IF_ERROR(check_input(input));
   cs_status st = CS_OK;
   cs_plan *plan = NULL;
-  cs_policy_input unlimited = *input;
-  unlimited.memory_limit = 0;
-  CS_TRY(st, cs_plan_draft(policy, &unlimited, &plan), done);
+  CS_TRY(st, first_draft(policy, input, &plan), done);
   if (input->memory_limit > 0 && plan->arena_bytes > input->memory_limit) {
     CS_TRY(st, cs_plan_hold_memory(policy, input, &plan), done);
     CS_TRY(st, cs_plan_check(plan, input->program, input->workspace_limit, input->memory_limit),

@@ -78,17 +78,17 @@ done:
 
 /* ---- As measured ---- */
 
-/* Whether it holds the workspace limit; the memory limit is held afterwards, whatever the policy.
- */
-static cs_status fits(const cs_policy_input *input, const cs_configuration *configuration,
-                      bool *out) {
+/* Whether it holds the workspace limit, and the memory limit where there is one. */
+static cs_status fits(const cs_policy_input *input, int64_t memory_limit,
+                      const cs_configuration *configuration, bool *out) {
   cs_plan *plan = NULL;
   *out = true;
-  cs_policy_input unlimited = *input;
-  unlimited.memory_limit = 0;
-  unlimited.model = NULL;
-  if (input->workspace_limit == 0) return CS_OK;
-  cs_status st = cs_configuration_plan(configuration, cs_policy_coselect.name, &unlimited, &plan);
+  cs_policy_input limited = *input;
+  limited.memory_limit = 0;
+  limited.model = NULL;
+  if (input->workspace_limit == 0 && memory_limit == 0) return CS_OK;
+  cs_status st = cs_configuration_plan(configuration, cs_policy_coselect.name, &limited, &plan);
+  if (st == CS_OK) *out = memory_limit == 0 || plan->arena_bytes <= memory_limit;
   cs_plan_destroy(plan);
   if (cs_status_code(st) != CS_CODE_NOT_FOUND) return st;
   cs_status_free(st);
@@ -107,7 +107,7 @@ static cs_status measured_best(const cs_policy_input *input, cs_configuration *o
       continue;
     CS_RETURN_IF_ERROR(cs_configuration_parse(record->candidate.id, input, out, &valid));
     if (!valid) continue;
-    cs_status st = fits(input, out, found);
+    cs_status st = fits(input, input->memory_limit, out, found);
     if (st == CS_OK && *found) return CS_OK;
     cs_configuration_free(out);
     CS_RETURN_IF_ERROR(st);
@@ -124,7 +124,7 @@ static cs_status first_that_fits(const cs_policy_input *input, cs_configuration 
   int n = 0, first = 0;
   cs_status st = cs_coselect_starts(input, starts, &n);
   for (int i = 0; st == CS_OK && i < n && !found; i++) {
-    st = fits(input, &starts[i], &found);
+    st = fits(input, 0, &starts[i], &found); /* memory is held afterwards, whatever the policy */
     if (found) first = i;
   }
   if (st == CS_OK && !found) st = cs_plan_make(&cs_policy_sequential, input, &plan);
@@ -140,7 +140,7 @@ static cs_status expected_best(const cs_policy_input *input, cs_configuration *o
   CS_RETURN_IF_ERROR(cs_coselect_create(input, &c));
   cs_status st = cs_coselect_by_model(c, out);
   cs_coselect_destroy(c);
-  if (st == CS_OK) st = fits(input, out, &found);
+  if (st == CS_OK) st = fits(input, 0, out, &found);
   if (st != CS_OK || found) return st;
   cs_configuration_free(out);
   return first_that_fits(input, out);
