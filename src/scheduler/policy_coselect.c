@@ -38,7 +38,8 @@ cs_status cs_coselect_starts(const cs_policy_input *input, cs_configuration *out
 /* ---- By the model ---- */
 
 static int steps_for(const cs_coselect *c, int n_starts) {
-  if (c->input->search_steps > 0) return c->input->search_steps;
+  /* An option for measuring, so it only lowers the moves: a large one must not keep them going. */
+  if (c->input->search_steps > 0) return (int)cs_min_i64(c->input->search_steps, MOST_STEPS);
   int64_t launches = 2 * (int64_t)c->input->program->n_tasks * (n_starts > 0 ? n_starts : 1);
   int64_t steps = LAUNCH_BUDGET / (launches > 0 ? launches : 1);
   return (int)cs_min_i64(cs_max_i64(steps, 1), MOST_STEPS);
