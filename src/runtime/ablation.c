@@ -7,8 +7,6 @@
 #include "runtime/planning.h"
 #include "runtime/search.h"
 
-#define ROUNDS 50
-
 typedef enum variant { BASE, CANDIDATES, SCHEDULE, BOTH, N_VARIANTS } variant;
 static const char *const names[N_VARIANTS] = {"base", "candidates", "streams_and_order", "both"};
 
@@ -33,21 +31,17 @@ static cs_status make_variants(const cs_configuration *base, const cs_configurat
   return CS_OK;
 }
 
-/* Each variant beside the base, so that a drifting clock meets both. */
+/* Each variant beside the base. */
 static cs_status measure(cs_bench *bench, const cs_configuration *variants, double us[N_VARIANTS],
                          double gain[N_VARIANTS]) {
-  double base[ROUNDS], own[ROUNDS], ratios[ROUNDS];
-  cs_stats stats;
+  cs_bench_pairs pairs;
   CS_RETURN_IF_ERROR(cs_bench_set(bench, CS_BENCH_BEST, &variants[BASE]));
   for (int v = 0; v < N_VARIANTS; v++) {
     CS_RETURN_IF_ERROR(
         cs_annotate(cs_bench_set(bench, CS_BENCH_TRIAL, &variants[v]), "%s: ", names[v]));
-    CS_RETURN_IF_ERROR(cs_bench_compare(bench, ROUNDS, base, own));
-    for (int i = 0; i < ROUNDS; i++) ratios[i] = base[i] / own[i];
-    CS_RETURN_IF_ERROR(cs_stats_of(own, ROUNDS, &stats));
-    us[v] = stats.median;
-    CS_RETURN_IF_ERROR(cs_stats_of(ratios, ROUNDS, &stats));
-    gain[v] = stats.median;
+    CS_RETURN_IF_ERROR(cs_bench_compare(bench, CS_BENCH_SAMPLES, &pairs));
+    us[v] = pairs.trial_us;
+    gain[v] = 1 / pairs.ratio;
   }
   return CS_OK;
 }
@@ -64,7 +58,7 @@ static cs_status base_of(const cs_policy_input *input, const char *policy, cs_co
 
 static cs_status to_text(const char *policy, const double us[N_VARIANTS],
                          const double gain[N_VARIANTS], char **out) {
-  json_t *root = json_pack("{s:s, s:i}", "base", policy, "samples", ROUNDS);
+  json_t *root = json_pack("{s:s, s:i}", "base", policy, "samples", CS_BENCH_SAMPLES);
   json_t *list = json_array();
   for (int v = 0; v < N_VARIANTS; v++) {
     json_array_append_new(list, json_pack("{s:s, s:f, s:f}", "name", names[v], "latency_us", us[v],

@@ -64,6 +64,27 @@ done:
 
 /* ---- Weights: packed on the host, uploaded at once ---- */
 
+cs_status cs_pack_weights(cs_backend *backend, const cs_params *params, const cs_program *program,
+                          int task, const cs_exec *exec, void *host) {
+  const cs_task *t = &program->tasks[task];
+  float *weight = NULL, *bias = NULL;
+  int64_t n_weight, n_bias;
+  CS_RETURN_IF_ERROR(
+      cs_params_of_node(params, program->graph, t->node, &weight, &n_weight, &bias, &n_bias));
+  cs_status st = CS_OK;
+  if (n_weight != cs_op_weight_elements(&t->desc) || n_bias != cs_op_bias_elements(&t->desc)) {
+    st = cs_error(CS_CODE_INTERNAL, "%s: %lld weights and %lld biases, wanted %lld and %lld",
+                  t->name, (long long)n_weight, (long long)n_bias,
+                  (long long)cs_op_weight_elements(&t->desc),
+                  (long long)cs_op_bias_elements(&t->desc));
+  } else {
+    st = backend->vtable->pack_weights(exec, weight, bias, host);
+  }
+  free(weight);
+  free(bias);
+  return cs_annotate(st, "%s: ", t->name);
+}
+
 typedef struct pack_work {
   const cs_program *program;
   const cs_plan *plan;
@@ -77,26 +98,10 @@ static cs_status pack_one(void *user, int64_t index, int worker) {
   pack_work *work = user;
   const cs_realised *realised = work->realised;
   const cs_exec *exec = realised->execs[realised->exec_of[index]];
-  const cs_task *task = &work->program->tasks[work->plan->tasks[index].task];
-  const cs_backend_vtable *vtable = realised->backend->vtable;
-  if (vtable->exec_weight_bytes(exec) == 0) return CS_OK;
-  float *weight = NULL, *bias = NULL;
-  int64_t n_weight, n_bias;
-  CS_RETURN_IF_ERROR(cs_params_of_node(work->params, work->program->graph, task->node, &weight,
-                                       &n_weight, &bias, &n_bias));
-  cs_status st = CS_OK;
-  if (n_weight != cs_op_weight_elements(&task->desc) ||
-      n_bias != cs_op_bias_elements(&task->desc)) {
-    st = cs_error(CS_CODE_INTERNAL, "%s: %lld weights and %lld biases, wanted %lld and %lld",
-                  task->name, (long long)n_weight, (long long)n_bias,
-                  (long long)cs_op_weight_elements(&task->desc),
-                  (long long)cs_op_bias_elements(&task->desc));
-  } else {
-    st = vtable->pack_weights(exec, weight, bias, work->host + realised->weight_offset[index]);
-  }
-  free(weight);
-  free(bias);
-  return cs_annotate(st, "%s: ", task->name);
+  if (realised->backend->vtable->exec_weight_bytes(exec) == 0) return CS_OK;
+  return cs_pack_weights(realised->backend, work->params, work->program,
+                         work->plan->tasks[index].task, exec,
+                         work->host + realised->weight_offset[index]);
 }
 
 static cs_status upload_weights(const cs_program *program, const cs_plan *plan,

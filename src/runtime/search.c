@@ -10,42 +10,6 @@
 #define WINS_WANTED 11   /* of MORE_SAMPLES pairs */
 #define LEAST_GAIN 0.002 /* smaller gains are taken for chance */
 
-/* ---- Samples ---- */
-
-static int compare_doubles(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-static double median_of(const double *values, int n) {
-  double sorted[FINAL_SAMPLES];
-  memcpy(sorted, values, (size_t)n * sizeof *values);
-  qsort(sorted, (size_t)n, sizeof *sorted, compare_doubles);
-  return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
-}
-
-/* n pairs of samples of the best and the trial. */
-typedef struct pairs {
-  double best[FINAL_SAMPLES], trial[FINAL_SAMPLES];
-  double best_us, trial_us, ratio; /* medians; ratio: trial / best, pair by pair */
-  int n, wins;
-} pairs;
-
-static cs_status take_pairs(cs_search *s, int n, pairs *out) {
-  double ratios[FINAL_SAMPLES];
-  CS_RETURN_IF_ERROR(cs_bench_compare(s->bench, n, out->best, out->trial));
-  out->n = n;
-  out->wins = 0;
-  for (int i = 0; i < n; i++) {
-    ratios[i] = out->trial[i] / out->best[i];
-    out->wins += ratios[i] < 1;
-  }
-  out->best_us = median_of(out->best, n);
-  out->trial_us = median_of(out->trial, n);
-  out->ratio = median_of(ratios, n);
-  return CS_OK;
-}
-
 /* ---- One trial ---- */
 
 static bool is_cancelled(const cs_search *s) {
@@ -114,7 +78,7 @@ static cs_status is_news(cs_search *s, bool again, bool *out) {
  * samples. `again`: also one that was measured before. */
 static cs_status try_one(cs_search *s, const cs_configuration *configuration, bool again) {
   bool fits = false, known = false, news = false;
-  pairs first, more;
+  cs_bench_pairs first, more;
   CS_RETURN_IF_ERROR(check_cancelled(s));
   if (cs_configuration_equal(configuration, &s->best)) return CS_OK;
   if (!again) CS_RETURN_IF_ERROR(cs_search_is_known(s, configuration, &known));
@@ -123,12 +87,12 @@ static cs_status try_one(cs_search *s, const cs_configuration *configuration, bo
   if (!fits) return CS_OK;
   CS_RETURN_IF_ERROR(is_news(s, again, &news));
   if (!news) return CS_OK;
-  CS_RETURN_IF_ERROR(take_pairs(s, FIRST_SAMPLES, &first));
+  CS_RETURN_IF_ERROR(cs_bench_compare(s->bench, FIRST_SAMPLES, &first));
   CS_RETURN_IF_ERROR(cs_search_record(s, CS_BENCH_TRIAL, first.trial, first.n));
   s->measured++;
   show_progress(s);
   if (first.ratio > 1 - LEAST_GAIN) return CS_OK;
-  CS_RETURN_IF_ERROR(take_pairs(s, MORE_SAMPLES, &more));
+  CS_RETURN_IF_ERROR(cs_bench_compare(s->bench, MORE_SAMPLES, &more));
   if (more.ratio > 1 - LEAST_GAIN || more.wins < WINS_WANTED) return CS_OK;
   s->best_us = more.trial_us;
   s->accepted++;
@@ -144,14 +108,14 @@ cs_status cs_search_try(cs_search *s, const cs_configuration *configuration) {
 /* *begun false: it does not fit; *why says why. */
 static cs_status begin_with(cs_search *s, const cs_configuration *start, bool *begun,
                             cs_status *why) {
-  double unused[FIRST_SAMPLES], samples[FIRST_SAMPLES];
+  cs_bench_pairs same;
   CS_RETURN_IF_ERROR(set_slot(s, CS_BENCH_BEST, start, begun, why));
   if (*begun) CS_RETURN_IF_ERROR(set_slot(s, CS_BENCH_TRIAL, start, begun, why));
   if (!*begun) return CS_OK;
-  CS_RETURN_IF_ERROR(cs_bench_compare(s->bench, FIRST_SAMPLES, samples, unused));
-  s->best_us = s->begun_us = median_of(samples, FIRST_SAMPLES);
+  CS_RETURN_IF_ERROR(cs_bench_compare(s->bench, FIRST_SAMPLES, &same));
+  s->best_us = s->begun_us = same.best_us;
   CS_RETURN_IF_ERROR(cs_bench_configuration(s->bench, CS_BENCH_BEST, &s->best));
-  return cs_search_record(s, CS_BENCH_BEST, samples, FIRST_SAMPLES);
+  return cs_search_record(s, CS_BENCH_BEST, same.best, same.n);
 }
 
 /* Begins with the first that fits, from starts[first] on. *begun false: the device has no room for
@@ -205,7 +169,7 @@ done:
 
 /* Brings the pairs to the clock at which the best took `best_us`: those compared one after the
  * other keep their order in the profile, however the clock drifted meanwhile. */
-static void to_one_clock(pairs *p, double best_us) {
+static void to_one_clock(cs_bench_pairs *p, double best_us) {
   double of_best = best_us / p->best_us, of_trial = best_us * p->ratio / p->trial_us;
   for (int i = 0; i < p->n; i++) {
     p->best[i] *= of_best;
@@ -218,7 +182,7 @@ static void to_one_clock(pairs *p, double best_us) {
 /* Fresh samples of the best beside every start: one that is no slower takes its place, and what is
  * measured here is what counts as confirmed. */
 static cs_status finals(cs_search *s, const cs_configuration *starts, int n) {
-  pairs p;
+  cs_bench_pairs p;
   bool fits = false;
   double best[FINAL_SAMPLES] = {0}, best_us = 0;
   bool sampled = false;
@@ -227,7 +191,7 @@ static cs_status finals(cs_search *s, const cs_configuration *starts, int n) {
     CS_RETURN_IF_ERROR(check_cancelled(s));
     CS_RETURN_IF_ERROR(set_slot(s, CS_BENCH_TRIAL, &starts[i], &fits, NULL));
     if (!fits) continue;
-    CS_RETURN_IF_ERROR(take_pairs(s, FINAL_SAMPLES, &p));
+    CS_RETURN_IF_ERROR(cs_bench_compare(s->bench, FINAL_SAMPLES, &p));
     to_one_clock(&p, sampled ? best_us : p.best_us);
     CS_RETURN_IF_ERROR(cs_search_record(s, CS_BENCH_TRIAL, p.trial, p.n));
     memcpy(best, p.best, sizeof best);
@@ -240,11 +204,12 @@ static cs_status finals(cs_search *s, const cs_configuration *starts, int n) {
     best_us = p.trial_us;
   }
   if (!sampled) {
-    double unused[FINAL_SAMPLES];
     CS_RETURN_IF_ERROR(cs_bench_set(s->bench, CS_BENCH_TRIAL, &s->best));
-    CS_RETURN_IF_ERROR(cs_bench_compare(s->bench, FINAL_SAMPLES, best, unused));
+    CS_RETURN_IF_ERROR(cs_bench_compare(s->bench, FINAL_SAMPLES, &p));
+    memcpy(best, p.best, sizeof best);
+    best_us = p.best_us;
   }
-  s->best_us = median_of(best, FINAL_SAMPLES);
+  s->best_us = best_us;
   if (cs_configuration_equal(&starts[0], &s->best)) s->sequential_us = s->best_us;
   return cs_search_record(s, CS_BENCH_BEST, best, FINAL_SAMPLES);
 }
@@ -265,29 +230,14 @@ static cs_status run_rounds(cs_search *s, const cs_configuration *starts, int n,
   return CS_OK;
 }
 
-/* The other policies' plans: as the search's limits leave them. */
-static cs_status find_starts(cs_search *s, cs_configuration *out, int *n) {
-  int count;
-  const cs_policy *const *policies = cs_policy_all(&count);
-  if (s->input->memory_limit == 0) return cs_coselect_starts(s->input, out, n);
-  for (int i = 0; i < count && *n < CS_COSELECT_STARTS - 1; i++) {
-    cs_plan *plan = NULL;
-    if (policies[i] == &cs_policy_coselect) continue;
-    CS_RETURN_IF_ERROR(cs_plan_make(policies[i], s->limited, &plan));
-    cs_status st = cs_configuration_of_plan(plan, s->input->choices, &out[*n]);
-    cs_plan_destroy(plan);
-    CS_RETURN_IF_ERROR(st);
-    (*n)++;
-  }
-  return CS_OK;
-}
-
 static cs_status run_search(cs_search *s) {
   cs_status st = CS_OK;
   cs_configuration starts[CS_COSELECT_STARTS] = {{0}};
   bool converged = false, begun = false;
   int n = 0;
-  CS_TRY(st, find_starts(s, starts, &n), done);
+  /* Under a memory limit as the policies hold it: what they plan without may not fit. */
+  bool limited = s->input->memory_limit > 0;
+  CS_TRY(st, cs_coselect_starts(limited ? s->limited : s->input, limited, starts, &n), done);
   CS_TRY(st, try_wholes(s, starts, &n, &begun), done);
   if (!begun) goto done;
   CS_TRY(st, run_rounds(s, starts, n, &converged), done);

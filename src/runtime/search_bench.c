@@ -8,7 +8,7 @@
  * share them on the device. */
 typedef struct prepared {
   cs_exec *exec; /* NULL: not yet */
-  void *weights; /* of this or of `owner` */
+  void *weights; /* its own, or those of another candidate of the task */
   uint64_t packed_hash;
   int64_t packed_bytes;
   bool owns;
@@ -30,37 +30,18 @@ static cs_backend *backend_of(const cs_bench *bench) {
 
 /* ---- Candidates ---- */
 
-static cs_status pack(const cs_bench *bench, int task, const prepared *p, void **out) {
-  const cs_program *program = bench->input->program;
-  float *weight = NULL, *bias = NULL;
-  int64_t n_weight, n_bias;
-  *out = NULL;
-  CS_RETURN_IF_ERROR(cs_params_of_node(bench->session->shared->params, program->graph,
-                                       program->tasks[task].node, &weight, &n_weight, &bias,
-                                       &n_bias));
-  cs_status st = CS_OK;
-  *out = cs_calloc(1, (size_t)p->packed_bytes);
-  if (!*out) {
-    st = cs_no_memory("packed weights", (size_t)p->packed_bytes);
-  } else {
-    st = backend_of(bench)->vtable->pack_weights(p->exec, weight, bias, *out);
-  }
-  free(weight);
-  free(bias);
-  if (st != CS_OK) {
-    free(*out);
-    *out = NULL;
-  }
-  return st;
-}
-
 static cs_status upload(const cs_bench *bench, int task, prepared *p) {
   const cs_backend_vtable *vtable = backend_of(bench)->vtable;
   cs_status st = CS_OK;
   void *host = NULL;
   p->packed_bytes = vtable->exec_weight_bytes(p->exec);
   if (p->packed_bytes == 0) return CS_OK;
-  CS_RETURN_IF_ERROR(pack(bench, task, p, &host));
+  host = cs_calloc(1, (size_t)p->packed_bytes);
+  if (!host) return cs_no_memory("packed weights", (size_t)p->packed_bytes);
+  CS_TRY(st,
+         cs_pack_weights(backend_of(bench), bench->session->shared->params, bench->input->program,
+                         task, p->exec, host),
+         done);
   p->packed_hash = cs_hash_bytes(CS_HASH_SEED, host, (size_t)p->packed_bytes);
   for (int i = 0; i < bench->input->choices[task].n; i++) {
     const prepared *other = &bench->prepared[task][i];
@@ -205,7 +186,7 @@ static cs_status make_arena(cs_bench *bench, cs_bench_slot slot, int64_t bytes) 
 }
 
 /* The prepared candidates of a plan, as cs_realise_launches wants them. */
-static cs_status bind(cs_bench *bench, cs_bench_slot slot, const cs_configuration *configuration) {
+static cs_status bind(cs_bench *bench, cs_bench_slot slot) {
   cs_realised *r = &bench->slots[slot];
   cs_plan *plan = bench->plans[slot];
   size_t n = (size_t)plan->n_tasks;
@@ -218,15 +199,11 @@ static cs_status bind(cs_bench *bench, cs_bench_slot slot, const cs_configuratio
   if (!r->execs || !r->exec_of || !r->weights_at) return cs_no_memory("a schedule", n);
   r->n_execs = plan->n_tasks;
   for (int p = 0; p < plan->n_tasks; p++) {
-    const cs_placement *place = &configuration->places[p];
-    int choice = place->choice;
-    if (strcmp(plan->tasks[p].candidate.id,
-               bench->input->choices[place->task].choices[choice].candidate->id) != 0) {
-      choice = cs_choice_find(&bench->input->choices[place->task], plan->tasks[p].candidate.id);
-    }
-    CS_RETURN_IF_ERROR(prepare(bench, place->task, choice));
-    r->execs[p] = bench->prepared[place->task][choice].exec;
-    r->weights_at[p] = bench->prepared[place->task][choice].weights;
+    int task = plan->tasks[p].task;
+    int choice = cs_choice_find(&bench->input->choices[task], plan->tasks[p].candidate.id);
+    CS_RETURN_IF_ERROR(prepare(bench, task, choice));
+    r->execs[p] = bench->prepared[task][choice].exec;
+    r->weights_at[p] = bench->prepared[task][choice].weights;
     r->exec_of[p] = p;
   }
   return CS_OK;
@@ -237,7 +214,7 @@ cs_status cs_bench_set(cs_bench *bench, cs_bench_slot slot, const cs_configurati
   CS_RETURN_IF_ERROR(
       cs_configuration_plan(configuration, "coselect", bench->input, &bench->plans[slot]));
   cs_plan *plan = bench->plans[slot];
-  CS_RETURN_IF_ERROR(bind(bench, slot, configuration));
+  CS_RETURN_IF_ERROR(bind(bench, slot));
   CS_RETURN_IF_ERROR(make_arena(bench, slot, plan->arena_bytes));
   CS_RETURN_IF_ERROR(cs_realise_launches(bench->input->program, plan, &bench->slots[slot]));
   return upload_inputs(bench, slot);
@@ -263,16 +240,30 @@ int64_t cs_bench_workspace(const cs_bench *bench, cs_bench_slot slot) {
   return bench->plans[slot]->workspace_peak;
 }
 
-cs_status cs_bench_compare(cs_bench *bench, int n, double *best_us, double *trial_us) {
+static cs_status median_of(const double *values, int n, double *out) {
+  cs_stats stats;
+  CS_RETURN_IF_ERROR(cs_stats_of(values, n, &stats));
+  *out = stats.median;
+  return CS_OK;
+}
+
+cs_status cs_bench_compare(cs_bench *bench, int n, cs_bench_pairs *out) {
   const cs_backend_vtable *vtable = backend_of(bench)->vtable;
-  double *out[CS_BENCH_SLOTS] = {best_us, trial_us}, warm_up;
+  double *samples[CS_BENCH_SLOTS] = {out->best, out->trial};
+  double ratios[CS_BENCH_SAMPLES], warm_up;
   for (int s = 0; s < CS_BENCH_SLOTS; s++) {
     CS_RETURN_IF_ERROR(vtable->schedule_latency(bench->slots[s].schedule, 1, &warm_up));
   }
+  out->n = n;
+  out->wins = 0;
   for (int i = 0; i < n; i++) {
     for (int s = 0; s < CS_BENCH_SLOTS; s++) {
-      CS_RETURN_IF_ERROR(vtable->schedule_latency(bench->slots[s].schedule, 1, &out[s][i]));
+      CS_RETURN_IF_ERROR(vtable->schedule_latency(bench->slots[s].schedule, 1, &samples[s][i]));
     }
+    ratios[i] = out->trial[i] / out->best[i];
+    out->wins += ratios[i] < 1;
   }
-  return CS_OK;
+  CS_RETURN_IF_ERROR(median_of(out->best, n, &out->best_us));
+  CS_RETURN_IF_ERROR(median_of(out->trial, n, &out->trial_us));
+  return median_of(ratios, n, &out->ratio);
 }

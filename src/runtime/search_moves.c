@@ -45,29 +45,30 @@ cs_status cs_search_blocks(cs_search *s, const cs_configuration *starts, int n) 
 
 /* ---- Single moves ---- */
 
-static double window_us(cs_search *s, int window, const cs_configuration *configuration) {
+static cs_status window_us(cs_search *s, int window, const cs_configuration *configuration,
+                           double *us) {
   cs_placement places[CS_IOS_MOST_TASKS];
-  double us = 0;
   int n = cs_coselect_gather(s->model, configuration, window, places);
-  cs_status st = cs_coselect_predict(s->model, places, n, &us);
-  if (st == CS_OK) return us;
-  cs_status_free(st); /* what the model cannot tell is measured */
-  return 0;
+  return cs_coselect_predict(s->model, places, n, us);
 }
 
-/* Tries the best configuration with one placement changed, where the model does not expect it to be
- * worse than `worst` times the time now. */
+/* Tries a changed configuration where the model does not expect the window to take more than
+ * `worst` times what it takes in the best. */
+static cs_status try_changed(cs_search *s, cs_configuration *changed, int window, double worst) {
+  double now = 0, then = 0;
+  CS_RETURN_IF_ERROR(window_us(s, window, &s->best, &now));
+  CS_RETURN_IF_ERROR(window_us(s, window, changed, &then));
+  if (then > worst * now) return CS_OK;
+  cs_configuration_number_streams(changed);
+  return cs_search_try(s, changed);
+}
+
+/* The best configuration with one placement changed. */
 static cs_status try_move(cs_search *s, int position, cs_placement placement, double worst) {
   cs_configuration next = {0};
   CS_RETURN_IF_ERROR(cs_configuration_copy(&s->best, &next));
-  int window = s->model->window_of[placement.task];
-  double now = window_us(s, window, &s->best);
   next.places[position] = placement;
-  cs_status st = CS_OK;
-  if (window_us(s, window, &next) <= worst * now) {
-    cs_configuration_number_streams(&next);
-    st = cs_search_try(s, &next);
-  }
+  cs_status st = try_changed(s, &next, s->model->window_of[placement.task], worst);
   cs_configuration_free(&next);
   return st;
 }
@@ -124,17 +125,17 @@ static cs_status try_pair(cs_search *s, int a, int b) {
   cs_placement now_a = s->best.places[position_of(s, a)];
   cs_placement now_b = s->best.places[position_of(s, b)];
   CS_RETURN_IF_ERROR(cs_configuration_copy(&s->best, &next));
-  for (int i = 0; i < first->n; i++) {
-    for (int k = 0; k < second->n; k++) {
+  cs_status st = CS_OK;
+  for (int i = 0; i < first->n && st == CS_OK; i++) {
+    for (int k = 0; k < second->n && st == CS_OK; k++) {
       pair_choice choice = {.first = i, .second = k};
       if (first->choices[i] == now_a.choice || second->choices[k] == now_b.choice) continue;
       set_choices(s, &next, a, b, &choice);
-      choice.us = window_us(s, window, &next);
-      n = keep_pair(list, n, choice);
+      st = window_us(s, window, &next, &choice.us);
+      if (st == CS_OK) n = keep_pair(list, n, choice);
     }
   }
   cs_configuration_free(&next);
-  cs_status st = CS_OK;
   for (int i = 0; i < n && st == CS_OK && !cs_search_is_over(s); i++) {
     CS_RETURN_IF_ERROR(cs_configuration_copy(&s->best, &next));
     set_choices(s, &next, a, b, &list[i]);
@@ -159,19 +160,11 @@ cs_status cs_search_pairs(cs_search *s) {
 
 /* ---- Streams and order ---- */
 
-static int streams_used(const cs_search *s) {
-  int n = 0;
-  for (int p = 0; p < s->best.n; p++) {
-    if (s->best.places[p].stream >= n) n = s->best.places[p].stream + 1;
-  }
-  return n;
-}
-
 cs_status cs_search_streams(cs_search *s) {
   for (int t = 0; t < s->input->program->n_tasks; t++) {
     int window = s->model->window_of[t];
     if (s->model->windows.first[window + 1] - s->model->windows.first[window] < 2) continue;
-    int n = streams_used(s) + 1;
+    int n = cs_configuration_streams(&s->best) + 1;
     if (n > s->input->max_streams) n = s->input->max_streams;
     for (int stream = 0; stream < n && !cs_search_is_over(s); stream++) {
       int p = position_of(s, t);
@@ -195,11 +188,7 @@ cs_status cs_search_order(cs_search *s) {
     next.places[p] = next.places[p + 1];
     next.places[p + 1] = moved;
     if (cs_configuration_valid(&next, s->input)) {
-      int window = s->model->window_of[moved.task];
-      cs_configuration_number_streams(&next);
-      if (window_us(s, window, &next) <= WORSE_PLACE * window_us(s, window, &s->best)) {
-        st = cs_search_try(s, &next);
-      }
+      st = try_changed(s, &next, s->model->window_of[moved.task], WORSE_PLACE);
     }
     cs_configuration_free(&next);
   }

@@ -97,6 +97,10 @@ cs_status cs_realise(cs_backend *backend, const cs_program *program, const cs_pl
 cs_status cs_realise_again(const cs_realised *from, const cs_program *program,
                            const cs_plan *from_plan, const cs_plan *plan,
                            cs_realised *out) CS_MUST_USE;
+/* Packs the parameters of a task (as folded) for a candidate into exec_weight_bytes of host memory.
+ */
+cs_status cs_pack_weights(cs_backend *backend, const cs_params *params, const cs_program *program,
+                          int task, const cs_exec *exec, void *host) CS_MUST_USE;
 /* Launches and schedule of a plan whose candidates (execs, exec_of), weights and arena are there.
  */
 cs_status cs_realise_launches(const cs_program *program, const cs_plan *plan,

@@ -44,6 +44,14 @@ bool cs_configuration_equal(const cs_configuration *a, const cs_configuration *b
   return a->n == b->n;
 }
 
+int cs_configuration_streams(const cs_configuration *configuration) {
+  int n = 0;
+  for (int p = 0; p < configuration->n; p++) {
+    if (configuration->places[p].stream >= n) n = configuration->places[p].stream + 1;
+  }
+  return n;
+}
+
 void cs_configuration_number_streams(cs_configuration *configuration) {
   int n = 0;
   for (int p = 0; p < configuration->n; p++) {
@@ -81,11 +89,10 @@ bool cs_configuration_valid(const cs_configuration *configuration, const cs_poli
 cs_status cs_configuration_fill(const cs_configuration *configuration, const cs_policy_input *input,
                                 cs_plan *out) {
   CS_RETURN_IF_ERROR(cs_plan_begin(input->program, out));
-  out->n_streams = 1;
+  out->n_streams = configuration->n > 0 ? cs_configuration_streams(configuration) : 1;
   for (int p = 0; p < configuration->n; p++) {
     const cs_placement *place = &configuration->places[p];
     const cs_choice *choice = &input->choices[place->task].choices[place->choice];
-    if (place->stream >= out->n_streams) out->n_streams = place->stream + 1;
     CS_RETURN_IF_ERROR(cs_plan_place(out, p, place->task, place->stream, choice->candidate));
   }
   return cs_plan_fill_waits(out, input->program);

@@ -24,6 +24,8 @@ cs_status cs_configuration_of_plan(const cs_plan *plan, const cs_task_choices *c
 cs_status cs_configuration_copy(const cs_configuration *from, cs_configuration *out) CS_MUST_USE;
 void cs_configuration_free(cs_configuration *configuration);
 bool cs_configuration_equal(const cs_configuration *a, const cs_configuration *b);
+/* How many streams it uses: one more than the last. */
+int cs_configuration_streams(const cs_configuration *configuration);
 /* Numbers streams by first appearance, so that equal schedules are equal configurations. */
 void cs_configuration_number_streams(cs_configuration *configuration);
 /* Every task once, behind those it depends on; streams and choices that there are. */

@@ -73,9 +73,10 @@ cs_status cs_coselect_search(cs_coselect *c, int window, const cs_configuration 
 /* A whole configuration by the model alone: of each window the best variant, from the plans of the
  * other policies. */
 cs_status cs_coselect_by_model(cs_coselect *c, cs_configuration *out) CS_MUST_USE;
-/* The plans of every other policy, made without limits, as configurations; out[*n]. */
+/* The plans of every other policy as configurations, made without limits or (`limited`) under the
+ * input's; out[*n]. */
 #define CS_COSELECT_STARTS 8 /* more than there are policies */
-cs_status cs_coselect_starts(const cs_policy_input *input, cs_configuration *out,
+cs_status cs_coselect_starts(const cs_policy_input *input, bool limited, cs_configuration *out,
                              int *n) CS_MUST_USE;
 
 #endif

@@ -124,14 +124,6 @@ static cs_status walk_from(walk *w, const cs_configuration *start, int window, i
   return CS_OK;
 }
 
-static int streams_of(const cs_configuration *configuration) {
-  int n = 0;
-  for (int p = 0; p < configuration->n; p++) {
-    if (configuration->places[p].stream >= n) n = configuration->places[p].stream + 1;
-  }
-  return n;
-}
-
 cs_status cs_coselect_search(cs_coselect *c, int window, const cs_configuration *const *starts,
                              int n_starts, int steps, uint64_t seed, cs_coselect_variants *out) {
   walk w = {.c = c, .n = c->windows.first[window + 1] - c->windows.first[window]};
@@ -139,7 +131,7 @@ cs_status cs_coselect_search(cs_coselect *c, int window, const cs_configuration 
   out->n_tasks = w.n;
   cs_rng_init(&w.rng, seed, (uint64_t)window);
   for (int s = 0; s < n_starts; s++) {
-    int streams = streams_of(starts[s]) + 1;
+    int streams = cs_configuration_streams(starts[s]) + 1;
     if (streams > w.n_streams) w.n_streams = streams;
   }
   if (w.n_streams > c->input->max_streams) w.n_streams = c->input->max_streams;

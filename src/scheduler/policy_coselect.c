@@ -16,17 +16,20 @@
 
 /* ---- From the other policies' plans ---- */
 
-cs_status cs_coselect_starts(const cs_policy_input *input, cs_configuration *out, int *n) {
+cs_status cs_coselect_starts(const cs_policy_input *input, bool limited, cs_configuration *out,
+                             int *n) {
   int count;
   const cs_policy *const *policies = cs_policy_all(&count);
-  cs_policy_input free_input = *input;
-  free_input.workspace_limit = free_input.memory_limit = 0;
-  free_input.model = NULL; /* their timelines are not asked for */
+  cs_policy_input given = *input;
+  if (!limited) {
+    given.workspace_limit = given.memory_limit = 0;
+    given.model = NULL; /* their timelines are not asked for */
+  }
   *n = 0;
   for (int i = 0; i < count && *n < CS_COSELECT_STARTS; i++) {
     if (policies[i] == &cs_policy_coselect) continue;
     cs_plan *plan = NULL;
-    CS_RETURN_IF_ERROR(cs_plan_make(policies[i], &free_input, &plan));
+    CS_RETURN_IF_ERROR(cs_plan_make(policies[i], &given, &plan));
     cs_status st = cs_configuration_of_plan(plan, input->choices, &out[*n]);
     cs_plan_destroy(plan);
     CS_RETURN_IF_ERROR(st);
@@ -64,7 +67,7 @@ cs_status cs_coselect_by_model(cs_coselect *c, cs_configuration *out) {
   cs_configuration starts[CS_COSELECT_STARTS] = {{0}}, made = {0};
   const cs_configuration *list[CS_COSELECT_STARTS];
   int n = 0;
-  CS_TRY(st, cs_coselect_starts(c->input, starts, &n), done);
+  CS_TRY(st, cs_coselect_starts(c->input, false, starts, &n), done);
   for (int i = 0; i < n; i++) list[i] = &starts[i];
   CS_TRY(st, cs_coselect_window_order(c, &starts[0], &made), done);
   CS_TRY(st, search_windows(c, list, n, &made), done);
@@ -123,7 +126,7 @@ static cs_status first_that_fits(const cs_policy_input *input, cs_configuration 
   cs_plan *plan = NULL;
   bool found = false;
   int n = 0, first = 0;
-  cs_status st = cs_coselect_starts(input, starts, &n);
+  cs_status st = cs_coselect_starts(input, false, starts, &n);
   for (int i = 0; st == CS_OK && i < n && !found; i++) {
     st = fits(input, 0, &starts[i], &found); /* memory is held afterwards, whatever the policy */
     if (found) first = i;

@@ -230,7 +230,7 @@ static void test_weights_that_did_not_fit_are_not_taken_for_there(void **state) 
   cs_backend_vtable faulty;
   cs_bench *bench = NULL;
   cs_configuration own;
-  double best[2], trial[2];
+  cs_bench_pairs pairs;
   cs_session_options options = coselect_options(2);
   options.search_seconds = 0;
   cs_session *session = open_session(&options);
@@ -242,8 +242,8 @@ static void test_weights_that_did_not_fit_are_not_taken_for_there(void **state) 
   assert_status(cs_bench_set(bench, CS_BENCH_TRIAL, &own), CS_CODE_NO_MEMORY, "full");
   assert_ok(cs_bench_set(bench, CS_BENCH_BEST, &own));
   assert_ok(cs_bench_set(bench, CS_BENCH_TRIAL, &own));
-  assert_ok(cs_bench_compare(bench, 2, best, trial));
-  assert_true(best[1] > 0 && trial[1] > 0);
+  assert_ok(cs_bench_compare(bench, 2, &pairs));
+  assert_true(pairs.best[1] > 0 && pairs.trial[1] > 0);
   cs_bench_destroy(bench);
   test_device->backend->vtable = real;
   cs_configuration_free(&own);
