@@ -225,8 +225,8 @@ static inline int kc_check_variant(kc_run *run, const char *id) {
 
 /* Every variant of a case; returns failures and adds to *variants. */
 static inline int kc_check_case(const conformance_case *c, int *variants) {
-  const char *ids[8];
-  int n = cs_cuda_kernel_variants(&c->desc, ids, 8);
+  const char *ids[CS_CUDA_VARIANTS_MOST];
+  int n = cs_cuda_kernel_variants(&c->desc, ids, CS_CUDA_VARIANTS_MOST);
   if (n == 0) return kc_complain(c->name, "-", "no kernel");
   kc_run run = kc_run_create(c);
   int failures = kc_check_reference(&run);

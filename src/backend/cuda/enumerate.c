@@ -3,8 +3,6 @@
 #include "backend/cuda/cudnn_legacy.h"
 #include "backend/cuda/kernels.h"
 
-#define MAX_KERNEL_VARIANTS 32
-
 int cs_cuda_layouts(const cs_backend *backend, cs_precision precision,
                     cs_layout out[CS_MAX_DEVICE_LAYOUTS]) {
   (void)backend;
@@ -26,9 +24,9 @@ static cs_status family_of_kernel(const char *id, char **out) {
 }
 
 static cs_status add_kernels(const cs_op_desc *desc, cs_candidate_list *out) {
-  const char *ids[MAX_KERNEL_VARIANTS];
-  int n = cs_cuda_kernel_variants(desc, ids, MAX_KERNEL_VARIANTS);
-  n = (int)cs_min_i64(n, MAX_KERNEL_VARIANTS);
+  const char *ids[CS_CUDA_VARIANTS_MOST];
+  int n = cs_cuda_kernel_variants(desc, ids, CS_CUDA_VARIANTS_MOST);
+  n = (int)cs_min_i64(n, CS_CUDA_VARIANTS_MOST);
   for (int i = 0; i < n; i++) {
     cs_candidate candidate = {.deterministic = true, .fused = true};
     cs_status st = cs_strdup_to(ids[i], &candidate.id);

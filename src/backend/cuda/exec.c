@@ -46,8 +46,9 @@ static cs_status prepare_legacy(cs_exec *exec, const char *algorithm) {
 }
 
 static cs_status prepare_kernel(cs_exec *exec) {
-  const char *ids[32];
-  int n = (int)cs_min_i64(cs_cuda_kernel_variants(&exec->desc, ids, 32), 32);
+  const char *ids[CS_CUDA_VARIANTS_MOST];
+  int n = cs_cuda_kernel_variants(&exec->desc, ids, CS_CUDA_VARIANTS_MOST);
+  n = (int)cs_min_i64(n, CS_CUDA_VARIANTS_MOST);
   for (int i = 0; i < n; i++) {
     if (strcmp(ids[i], exec->id) == 0) exec->kernel = ids[i];
   }

@@ -35,25 +35,33 @@ static const KernelFamily *family_of(cs_op op) {
   }
 }
 
+/* A second family for the same operator: its kernels merge. */
+static const KernelFamily *family_of_id(const cs_op_desc *desc, const char *id) {
+  return cs_cuda_kernel_merges(id) ? &cs_mma_family : family_of(desc->op);
+}
+
 int cs_cuda_kernel_variants(const cs_op_desc *desc, const char **ids, int capacity) {
   const KernelFamily *family = family_of(desc->op);
-  return family && plain_tensors(desc) ? family->variants(desc, ids, capacity) : 0;
+  if (!family || !plain_tensors(desc)) return 0;
+  int count = family->variants(desc, ids, capacity);
+  int kept = count < capacity ? count : capacity;
+  return count + cs_mma_family.variants(desc, ids + kept, capacity - kept);
 }
 
 static cs_status find_variant(const cs_op_desc *desc, const char *id, const KernelFamily **out) {
-  const char *ids[8];
-  int count = cs_cuda_kernel_variants(desc, ids, 8);
+  const char *ids[CS_CUDA_VARIANTS_MOST];
+  int count = cs_cuda_kernel_variants(desc, ids, CS_CUDA_VARIANTS_MOST);
   for (int i = 0; i < count; i++) {
     if (strcmp(ids[i], id) != 0) continue;
-    *out = family_of(desc->op);
+    *out = family_of_id(desc, id);
     return CS_OK;
   }
   return cs_error(CS_CODE_BAD_INPUT, "%s: no kernel \"%s\" for this operation; %d others apply",
                   cs_op_name(desc->op), id, count);
 }
 
-int64_t cs_cuda_kernel_weight_bytes(const cs_op_desc *desc, const char *) {
-  const KernelFamily *family = family_of(desc->op);
+int64_t cs_cuda_kernel_weight_bytes(const cs_op_desc *desc, const char *id) {
+  const KernelFamily *family = family_of_id(desc, id);
   return family && family->weight_bytes ? family->weight_bytes(desc) : 0;
 }
 

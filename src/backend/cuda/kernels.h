@@ -15,6 +15,7 @@ extern "C" {
  * …; static strings) and returns how many there are; 0: none. Covers every operation that reaches a
  * backend, any strides, NCHW and NHWC, f32/f16/bf16 (arithmetic in f32) — Conv, ConvTranspose and
  * Gemm included (direct forms: the last resort, always admissible). */
+#define CS_CUDA_VARIANTS_MOST 32
 int cs_cuda_kernel_variants(const cs_op_desc *desc, const char **ids, int capacity);
 /* Bytes of packed weights the variant wants; and packing: weight and bias (f32, PyTorch shapes,
  * NULL where there is none) into host memory. */
@@ -23,6 +24,21 @@ cs_status cs_cuda_kernel_pack_weights(const cs_op_desc *desc, const char *id, co
                                       const float *bias, void *host_out) CS_MUST_USE;
 cs_status cs_cuda_kernel_launch(const cs_op_desc *desc, const char *id, const void *const *inputs,
                                 const void *weights, void *output, cudaStream_t stream) CS_MUST_USE;
+
+/* Operations that one launch computes side by side; none reads what another writes. */
+#define CS_CUDA_MERGE_MOST 8
+typedef struct cs_cuda_merge_part {
+  const cs_op_desc *desc;
+  const void *const *inputs;
+  const void *weights; /* as packed for the kernel */
+  void *output;
+} cs_cuda_merge_part;
+/* Whether a launch of this kernel takes several operations (of one dtype, each of which has the
+ * kernel among its variants). */
+bool cs_cuda_kernel_merges(const char *id);
+/* BAD_INPUT: it does not, or more than CS_CUDA_MERGE_MOST. */
+cs_status cs_cuda_kernel_launch_merged(const cs_cuda_merge_part *parts, int n, const char *id,
+                                       cudaStream_t stream) CS_MUST_USE;
 
 /* y = act(x + bias[c] + residual), the unfused half of a convolution: y as desc->output says, x of
  * the same shape and dtype as x_desc says (x may be y itself). `bias` f32 [C] or NULL; `residual`

@@ -1,0 +1,166 @@
+/* Several convolutions in one launch of the tensor-core kernel: each result is, bit for bit, that
+ * of a launch of its own, and nothing else is written. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "kernel_check.h"
+
+#define PARTS CS_CUDA_MERGE_MOST
+
+/* Branches of a module, and what the edges of tiles, sums and views meet: 64 + 1 pixels, filters
+ * that fill no vector, a slice at an odd channel, one pixel, taps outside on every side. */
+static conformance_table parts_of(cs_precision precision) {
+  conformance_table all = {0}, parts = {0};
+  const cs_layout nhwc[] = {CS_LAYOUT_NHWC};
+  cc_context x = {&all, nhwc, 1};
+  const int *one = CC2(1, 1), *two = CC2(2, 2), *none = CC4(0, 0, 0, 0), *p1 = CC4(1, 1, 1, 1);
+  cc_conv(&x, "reduce", CC4(2, 192, 14, 14), CC3(96, 1, 1), one, none, one, 1, CC_BIAS,
+          CS_ACT_RELU);
+  cc_conv(&x, "branch", CC4(2, 192, 14, 14), CC3(64, 1, 1), one, none, one, 1,
+          CC_BIAS | CC_VIEW_OUT, CS_ACT_RELU);
+  cc_conv(&x, "three", CC4(2, 96, 14, 14), CC3(136, 3, 3), one, p1, one, 1, CC_BIAS | CC_VIEW_OUT,
+          CS_ACT_RELU);
+  cc_conv(&x, "five", CC4(1, 16, 13, 5), CC3(20, 5, 5), two, CC4(2, 1, 2, 3), one, 1,
+          CC_BIAS | CC_VIEW_IN, CS_ACT_LEAKY_RELU);
+  cc_conv(&x, "odd", CC4(1, 8, 13, 5), CC3(7, 3, 3), one, p1, two, 1, CC_VIEW_OUT | CC_VIEW_ODD,
+          CS_ACT_NONE);
+  cc_conv(&x, "added", CC4(3, 40, 7, 7), CC3(72, 3, 3), one, p1, one, 1,
+          CC_BIAS | CC_RESIDUAL | CC_VIEW_RES, CS_ACT_CLIP);
+  cc_conv(&x, "pixel", CC4(1, 832, 1, 1), CC3(48, 1, 1), one, none, one, 1, CC_BIAS,
+          CS_ACT_SIGMOID);
+  cc_conv(&x, "edge", CC4(1, 24, 13, 5), CC3(33, 1, 1), one, none, one, 1, 0, CS_ACT_TANH);
+  for (int i = 0; i < all.n; i++) {
+    if (all.cases[i].desc.precision != precision) continue;
+    parts.cases = realloc(parts.cases, (size_t)(parts.n + 1) * sizeof *parts.cases);
+    if (!parts.cases) abort();
+    parts.cases[parts.n++] = all.cases[i];
+  }
+  free(all.cases);
+  assert_int_equal(parts.n, PARTS);
+  return parts;
+}
+
+typedef struct set {
+  kc_run runs[PARTS];
+  kc_region weights[PARTS];
+  cs_cuda_merge_part parts[PARTS];
+  int n;
+} set;
+
+static set set_create(const conformance_table *table, const char *id) {
+  set s = {.n = table->n};
+  for (int i = 0; i < s.n; i++) {
+    const conformance_case *c = &table->cases[i];
+    s.runs[i] = kc_run_create(c);
+    s.weights[i] = kc_region_create(cs_cuda_kernel_weight_bytes(&c->desc, id));
+    assert_int_equal(
+        kc_failed(c->name, id,
+                  cs_cuda_kernel_pack_weights(&c->desc, id, s.runs[i].weight, s.runs[i].bias,
+                                              s.weights[i].host + KC_GUARD)),
+        0);
+    kc_upload(&s.weights[i]);
+    s.parts[i] = (cs_cuda_merge_part){&c->desc, s.runs[i].in, s.weights[i].base + KC_GUARD,
+                                      s.runs[i].output.base + KC_GUARD + c->output.offset};
+  }
+  return s;
+}
+
+static void set_free(set *s) {
+  for (int i = 0; i < s->n; i++) {
+    kc_run_free(&s->runs[i]);
+    kc_region_free(&s->weights[i]);
+  }
+}
+
+/* Launches the parts that `of` names, and compares all of every output with what is wanted. */
+static int check_merged(set *s, const int *of, int n, unsigned char *const *wanted,
+                        const char *id) {
+  cs_cuda_merge_part parts[PARTS];
+  int failures = 0;
+  for (int i = 0; i < n; i++) {
+    parts[i] = s->parts[of[i]];
+    kc_upload(&s->runs[of[i]].output);
+  }
+  failures += kc_failed("merged", id, cs_cuda_kernel_launch_merged(parts, n, id, 0));
+  for (int i = 0; i < n; i++) {
+    kc_run *run = &s->runs[of[i]];
+    unsigned char *now = kc_download(&run->output);
+    if (memcmp(now, wanted[of[i]], run->output.bytes + 2 * KC_GUARD) != 0)
+      failures += kc_complain(run->c->name, id, "differs from a launch of its own");
+    failures += kc_judge(run, id);
+    free(now);
+  }
+  return failures;
+}
+
+static int check_variant(const conformance_table *table, const char *id) {
+  set s = set_create(table, id);
+  unsigned char *alone[PARTS];
+  int failures = 0;
+  for (int i = 0; i < s.n; i++) {
+    failures +=
+        kc_failed(s.runs[i].c->name, id, cs_cuda_kernel_launch_merged(&s.parts[i], 1, id, 0));
+    failures += kc_judge(&s.runs[i], id);
+    alone[i] = kc_download(&s.runs[i].output);
+  }
+  const int all[PARTS] = {0, 1, 2, 3, 4, 5, 6, 7}, back[3] = {5, 2, 0}, pointwise[4] = {7, 0, 6, 1};
+  failures += check_merged(&s, all, PARTS, alone, id);
+  failures += check_merged(&s, back, 3, alone, id);
+  failures += check_merged(&s, pointwise, 4, alone, id);
+  for (int i = 0; i < s.n; i++) free(alone[i]);
+  set_free(&s);
+  return failures;
+}
+
+static void test_merged_is_as_alone(void **state) {
+  (void)state;
+  const cs_precision precisions[] = {CS_PRECISION_TF32, CS_PRECISION_F16, CS_PRECISION_BF16};
+  for (int p = 0; p < 3; p++) {
+    conformance_table table = parts_of(precisions[p]);
+    const char *ids[CS_CUDA_VARIANTS_MOST];
+    int n = cs_cuda_kernel_variants(&table.cases[0].desc, ids, CS_CUDA_VARIANTS_MOST), merging = 0;
+    for (int i = 0; i < n; i++) {
+      if (!cs_cuda_kernel_merges(ids[i])) continue;
+      merging++;
+      assert_int_equal(check_variant(&table, ids[i]), 0);
+    }
+    assert_true(merging > 0);
+    free(table.cases);
+  }
+}
+
+static void test_what_does_not_merge_is_refused(void **state) {
+  (void)state;
+  conformance_table half = parts_of(CS_PRECISION_F16), single = parts_of(CS_PRECISION_TF32);
+  set s = set_create(&half, "cuda.mma.v1-64x64"), t = set_create(&single, "cuda.mma.v1-64x64");
+  cs_cuda_merge_part many[PARTS + 1];
+  for (int i = 0; i <= PARTS; i++) many[i] = s.parts[i % PARTS];
+  cs_status st = cs_cuda_kernel_launch_merged(many, PARTS + 1, "cuda.mma.v1-64x64", 0);
+  assert_int_equal(cs_status_code(st), CS_CODE_BAD_INPUT);
+  cs_status_free(st);
+  st = cs_cuda_kernel_launch_merged(many, 2, "cuda.conv.v1", 0);
+  assert_int_equal(cs_status_code(st), CS_CODE_BAD_INPUT);
+  cs_status_free(st);
+  many[1] = t.parts[1];
+  st = cs_cuda_kernel_launch_merged(many, 2, "cuda.mma.v1-64x64", 0);
+  assert_int_equal(cs_status_code(st), CS_CODE_BAD_INPUT);
+  cs_status_free(st);
+  set_free(&s);
+  set_free(&t);
+  free(half.cases);
+  free(single.cases);
+}
+
+int main(void) {
+  int count = 0;
+  if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) return 77;
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_merged_is_as_alone),
+      cmocka_unit_test(test_what_does_not_merge_is_refused),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
