@@ -238,7 +238,7 @@ static inline cs_status cf_candidate(cf_run *run, const cs_candidate *candidate,
     snprintf(verdict, size, "wants %lld bytes of workspace, announced %lld",
              (long long)v->exec_workspace(exec), (long long)candidate->workspace_bytes);
   CS_TRY(st, cf_regions_create(run, exec, &r), done);
-  cs_launch launch = {.exec = exec, .name = run->c->name};
+  cs_launch launch = {.exec = exec, .name = run->c->name, .merged = -1};
   for (int i = 0; i < d->n_inputs; i++)
     launch.inputs[i] = (char *)cf_at(&r.inputs[i]) + run->c->inputs[i].offset;
   launch.output = (char *)cf_at(&r.output) + run->c->output.offset;

@@ -77,6 +77,11 @@ typedef struct cs_launch {
   int stream;          /* 0 … n_streams − 1 */
   int n_waits;
   const int *waits; /* launches (smaller indices, other streams) that must have finished */
+  /* The launch whose kernel computes this one as well; -1: it has its own. Launches behind their
+   * leader, on its stream, without waits or workspace, of a candidate that `merges`; they run at
+   * the same time. A backend that cannot do it refuses (BAD_INPUT). */
+  int merged;
+  int priority; /* 0: normal, 1: high; a backend that knows none ignores it */
 } cs_launch;
 
 typedef struct cs_kernel_info { /* one kernel of a schedule, from the driver */

@@ -21,7 +21,26 @@ static void print_head(const json_t *info, cs_strbuf *text) {
   cli_print_memory(string(info, "policy"), json_object_get(info, "memory"), text);
 }
 
+/* What a plan says of a task beyond its place, behind its candidate. */
+static void print_extras(const json_t *task, long long units, cs_strbuf *text) {
+  if (string(task, "merged")[0]) {
+    cs_strbuf_printf(text, "  merged with %s", string(task, "merged"));
+  }
+  if (integer(task, "priority") > 0) cs_strbuf_printf(text, "  high priority");
+  if (units > 0) cs_strbuf_printf(text, "  on %lld SMs", units);
+  cs_strbuf_printf(text, "\n");
+}
+
 /* ---- The plan ---- */
+
+/* SMs of the part of the device that a stream has; 0: it has all of it. */
+static long long units_of_stream(const json_t *plan, long long stream) {
+  const json_t *split = json_object_get(plan, "split");
+  const json_t *part = json_array_get(json_object_get(split, "streams"), (size_t)stream);
+  if (!json_is_integer(part)) return 0;
+  return (long long)json_integer_value(
+      json_array_get(json_object_get(split, "parts"), (size_t)json_integer_value(part)));
+}
 
 /* What the session says of the plan, below its table. */
 static cs_status print_summary(const cs_session *session, cs_strbuf *text) {
@@ -44,10 +63,11 @@ cs_status plan_print(const cs_session *session, const char *text) {
   json_t *task;
   json_array_foreach(json_object_get(plan, "tasks"), i, task) {
     const json_t *candidate = json_object_get(task, "candidate");
-    cs_strbuf_printf(&table, "%4zu %6lld %10.1f %10.1f %12lld  %-32s %s\n", i,
+    cs_strbuf_printf(&table, "%4zu %6lld %10.1f %10.1f %12lld  %-32s %s", i,
                      integer(task, "stream"), number(task, "start_us"), number(task, "end_us"),
                      integer(candidate, "workspace_bytes"), string(task, "name"),
                      string(candidate, "id"));
+    print_extras(task, units_of_stream(plan, integer(task, "stream")), &table);
   }
   json_decref(plan);
   cs_status st = print_summary(session, &table);
@@ -96,9 +116,10 @@ static void print_block(const json_t *block, size_t number_of_block, cs_strbuf *
         number(block, "end_us") - number(block, "start_us"), number(block, "serial_us"));
   }
   json_array_foreach(tasks, i, value) {
-    cs_strbuf_printf(text, "%5zu %6lld %10.1f %10.1f %10.1f  %-32s %s\n", number_of_block,
+    cs_strbuf_printf(text, "%5zu %6lld %10.1f %10.1f %10.1f  %-32s %s", number_of_block,
                      integer(value, "stream"), number(value, "start_us"), number(value, "end_us"),
                      number(value, "alone_us"), string(value, "name"), string(value, "candidate"));
+    print_extras(value, integer(value, "part"), text);
   }
   json_array_foreach(pairs, i, value) {
     print_pair(value, text);

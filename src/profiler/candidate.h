@@ -26,6 +26,7 @@ typedef struct cs_candidate {
   bool fused;     /* epilogue inside; false: a sequence of kernels */
   uint32_t notes; /* CS_NOTE_* */
   int threads;    /* CPU: threads it is prepared for; 0 elsewhere */
+  bool merges;    /* one kernel can run it for several operations at once, with no workspace */
 } cs_candidate;
 
 typedef struct cs_candidate_list {

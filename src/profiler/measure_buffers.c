@@ -215,7 +215,7 @@ int64_t cs_op_buffers_set_bytes(const cs_op_buffers *b) {
 }
 
 cs_launch cs_op_buffers_launch(const cs_op_buffers *b, const cs_trial *trial, int set) {
-  cs_launch launch = {.exec = trial->exec, .name = trial->candidate.id};
+  cs_launch launch = {.exec = trial->exec, .name = trial->candidate.id, .merged = -1};
   int at = set % b->n_sets;
   for (int i = 0; i < b->desc->n_inputs; i++) {
     launch.inputs[i] = b->inputs[at * CS_MAX_OP_INPUTS + i].base;

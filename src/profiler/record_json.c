@@ -44,8 +44,9 @@ static json_t *candidate_to_json(const cs_candidate *candidate) {
                 candidate->family, "workspace_bytes", (json_int_t)candidate->workspace_bytes,
                 "deterministic", candidate->deterministic, "fused", candidate->fused, "notes",
                 (json_int_t)candidate->notes, "threads", candidate->threads);
-  if (object && candidate->payload &&
-      json_object_set_new(object, "payload", json_string(candidate->payload)) != 0) {
+  if (object && ((candidate->payload &&
+                  json_object_set_new(object, "payload", json_string(candidate->payload)) != 0) ||
+                 (candidate->merges && json_object_set_new(object, "merges", json_true()) != 0))) {
     json_decref(object);
     object = NULL;
   }
@@ -149,6 +150,8 @@ cs_parse_result cs_record_from_json(const json_t *object, cs_record *out) {
       !cs_get_bool(candidate, "fused", &out->candidate.fused) ||
       !cs_get_integer(candidate, "notes", UINT32_MAX, &notes) ||
       !cs_get_integer(candidate, "threads", INT_MAX, &threads) ||
+      (json_object_get(candidate, "merges") &&
+       !cs_get_bool(candidate, "merges", &out->candidate.merges)) ||
       !measurement_from_json(json_object_get(object, "measured"), &out->measured, &reason)) {
     return CS_PARSE_DAMAGED;
   }

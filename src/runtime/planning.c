@@ -39,6 +39,9 @@ static cs_status load_plan(cs_session *session, const cs_device_info *info) {
                      "%s: ", path);
   }
   if (st == CS_OK) {
+    st = cs_annotate(cs_plan_check_split(planned->plan, info->units), "%s: $.split.parts: ", path);
+  }
+  if (st == CS_OK) {
     st = cs_program_lower(planned->graph, session->settings.options.precision,
                           planned->plan->layouts, &planned->program);
   }

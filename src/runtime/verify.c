@@ -45,6 +45,7 @@ cs_status cs_serial_plan(const cs_plan *plan, const cs_program *program, cs_plan
   serial->n_tasks = plan->n_tasks;
   for (int p = 0; p < plan->n_tasks; p++) {
     serial->tasks[p].task = plan->tasks[p].task;
+    serial->tasks[p].merged = -1; /* each by a kernel of its own */
     serial->tasks[p].workspace_bytes = plan->tasks[p].workspace_bytes;
     CS_TRY(st, cs_candidate_copy(&plan->tasks[p].candidate, &serial->tasks[p].candidate), done);
   }

@@ -2,6 +2,7 @@
 #include "scheduler/checker.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static cs_status check_tasks(cs_checker *check) {
   const cs_plan *plan = check->plan;
@@ -38,6 +39,72 @@ static cs_status check_tasks(cs_checker *check) {
   return CS_OK;
 }
 
+/* ---- Merged launches ---- */
+
+/* What two positions of one launch must have in common, but do not. */
+static const char *difference(const cs_plan_task *leader, const cs_plan_task *member) {
+  if (leader->stream != member->stream) return "one stream";
+  if (strcmp(leader->candidate.id, member->candidate.id) != 0) return "one candidate";
+  if (leader->priority != member->priority) return "one priority";
+  if (!leader->candidate.merges || !member->candidate.merges) return "a candidate that merges";
+  if (leader->workspace_bytes != 0 || member->workspace_bytes != 0) return "no workspace";
+  return NULL;
+}
+
+static cs_status check_merged(const cs_checker *check, int p) {
+  const cs_plan_task *tasks = check->plan->tasks, *member = &tasks[p];
+  int leader = member->merged, size = 2;
+  if (member->priority < 0 || member->priority > 1)
+    return cs_error(CS_CODE_INTERNAL, "task %s has priority %d, wanted 0 or 1",
+                    cs_checker_name(check, p), member->priority);
+  if (leader == -1) return CS_OK;
+  if (leader < 0 || leader >= p)
+    return cs_error(CS_CODE_INTERNAL,
+                    "task %s at position %d is merged with position %d, wanted an earlier one",
+                    cs_checker_name(check, p), p, leader);
+  if (tasks[leader].merged != -1)
+    return cs_error(CS_CODE_INTERNAL, "task %s is merged with %s, which does not lead its launch",
+                    cs_checker_name(check, p), cs_checker_name(check, leader));
+  for (int q = leader + 1; q < p; q++, size++)
+    if (tasks[q].merged != leader)
+      return cs_error(
+          CS_CODE_INTERNAL, "task %s is merged with %s, but %s is launched between them",
+          cs_checker_name(check, p), cs_checker_name(check, leader), cs_checker_name(check, q));
+  if (size > CS_MERGE_MOST)
+    return cs_error(CS_CODE_INTERNAL, "the launch of %s has more than %d tasks",
+                    cs_checker_name(check, leader), CS_MERGE_MOST);
+  const char *wanted = difference(&tasks[leader], member);
+  if (wanted)
+    return cs_error(CS_CODE_INTERNAL, "task %s is merged with %s: wanted %s for both",
+                    cs_checker_name(check, p), cs_checker_name(check, leader), wanted);
+  if (member->n_waits > 0)
+    return cs_error(CS_CODE_INTERNAL, "task %s waits, but it is launched with %s: wanted no waits",
+                    cs_checker_name(check, p), cs_checker_name(check, leader));
+  return CS_OK;
+}
+
+/* ---- The split of the device ---- */
+
+static cs_status check_split(const cs_plan *plan) {
+  if (plan->n_parts < 0 || plan->n_parts > CS_MAX_PARTS)
+    return cs_error(CS_CODE_INTERNAL, "the plan splits the device into %d parts, wanted 0 to %d",
+                    plan->n_parts, CS_MAX_PARTS);
+  for (int i = 0; i < plan->n_parts; i++)
+    if (plan->parts[i] < 1)
+      return cs_error(CS_CODE_INTERNAL, "part %d of the device has %d SMs, wanted at least 1", i,
+                      plan->parts[i]);
+  if ((plan->stream_part != NULL) != (plan->n_parts > 0))
+    return cs_error(CS_CODE_INTERNAL, "the plan has %d parts of the device and %s of its streams",
+                    plan->n_parts, plan->stream_part ? "those" : "none");
+  for (int s = 0; plan->n_parts > 0 && s < plan->n_streams; s++)
+    if (plan->stream_part[s] < -1 || plan->stream_part[s] >= plan->n_parts)
+      return cs_error(CS_CODE_INTERNAL, "stream %d runs on part %d of the device, wanted -1 to %d",
+                      s, plan->stream_part[s], plan->n_parts - 1);
+  return CS_OK;
+}
+
+/* ---- Order ---- */
+
 static cs_status check_waits(const cs_checker *check, int p) {
   const cs_plan_task *placed = &check->plan->tasks[p];
   for (int w = 0; w < placed->n_waits; w++) {
@@ -57,22 +124,33 @@ static cs_status check_waits(const cs_checker *check, int p) {
   return CS_OK;
 }
 
-/* clock[p] takes in what had finished before position q starts, and q itself. */
-static void merge_clock(cs_checker *check, int p, int q) {
+/* clock[p] takes in what had finished before position q starts. */
+static int *merge_clock_of(cs_checker *check, int p, int q) {
   size_t streams = (size_t)check->plan->n_streams;
   int *own = check->clock + (size_t)p * streams;
   const int *other = check->clock + (size_t)q * streams;
   for (size_t s = 0; s < streams; s++)
     if (other[s] > own[s]) own[s] = other[s];
-  int *at = &own[check->plan->tasks[q].stream];
+  return own;
+}
+
+/* The same, and q itself: with all that is launched with it. */
+static void merge_clock(cs_checker *check, int p, int q) {
+  int *at = &merge_clock_of(check, p, q)[check->plan->tasks[q].stream];
   if (check->index[q] + 1 > *at) *at = check->index[q] + 1;
 }
 
 static cs_status run_clocks(cs_checker *check, int *latest, int *launched) {
   for (int s = 0; s < check->plan->n_streams; s++) latest[s] = -1;
   for (int p = 0; p < check->plan->n_tasks; p++) {
+    CS_RETURN_IF_ERROR(check_merged(check, p));
     CS_RETURN_IF_ERROR(check_waits(check, p));
     const cs_plan_task *placed = &check->plan->tasks[p];
+    if (placed->merged >= 0) { /* the same launch: what is before and behind it is the leader's */
+      check->index[p] = check->index[placed->merged];
+      (void)merge_clock_of(check, p, placed->merged);
+      continue;
+    }
     check->index[p] = launched[placed->stream]++;
     if (latest[placed->stream] >= 0) merge_clock(check, p, latest[placed->stream]);
     for (int w = 0; w < placed->n_waits; w++) merge_clock(check, p, placed->waits[w]);
@@ -116,6 +194,7 @@ cs_status cs_plan_check(const cs_plan *plan, const cs_program *program, int64_t 
   check.position_of = cs_calloc(n, sizeof *check.position_of);
   if (!check.position_of) return cs_no_memory("the plan checker", n * sizeof(int));
   CS_TRY(st, check_tasks(&check), done);
+  CS_TRY(st, check_split(plan), done);
   streams = (size_t)plan->n_streams;
   check.index = cs_calloc(n, sizeof *check.index);
   check.clock = cs_calloc(n * streams, sizeof *check.clock);

@@ -9,8 +9,8 @@ typedef struct cs_checker {
   const cs_plan *plan;
   const cs_program *program;
   int *position_of; /* per task */
-  int *index;       /* per position: how many tasks its stream launched before it */
-  /* clock[p * n_streams + s]: how many tasks of stream s have finished, always, when position p
+  int *index;       /* per position: how many launches its stream had before its own */
+  /* clock[p * n_streams + s]: how many launches of stream s have finished, always, when position p
    * starts. */
   int *clock;
 } cs_checker;

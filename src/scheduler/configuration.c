@@ -1,17 +1,16 @@
 #include "scheduler/configuration.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-static cs_status make(int n, cs_configuration *out) {
+cs_status cs_configuration_make(int n, cs_configuration *out) {
   *out = (cs_configuration){.places = cs_calloc((size_t)n, sizeof *out->places), .n = n};
   return out->places ? CS_OK : cs_no_memory("a configuration", (size_t)n * sizeof *out->places);
 }
 
 cs_status cs_configuration_of_plan(const cs_plan *plan, const cs_task_choices *choices,
                                    cs_configuration *out) {
-  CS_RETURN_IF_ERROR(make(plan->n_tasks, out));
+  CS_RETURN_IF_ERROR(cs_configuration_make(plan->n_tasks, out));
   for (int p = 0; p < plan->n_tasks; p++) {
     const cs_plan_task *task = &plan->tasks[p];
     int choice = cs_choice_find(&choices[task->task], task->candidate.id);
@@ -20,14 +19,26 @@ cs_status cs_configuration_of_plan(const cs_plan *plan, const cs_task_choices *c
       return cs_error(CS_CODE_INTERNAL, "task %d has no measured candidate %s", task->task,
                       task->candidate.id);
     }
-    out->places[p] = (cs_placement){task->task, task->stream, choice};
+    out->places[p] = (cs_placement){.task = task->task,
+                                    .stream = task->stream,
+                                    .choice = choice,
+                                    .joined = task->merged >= 0,
+                                    .priority = task->priority};
   }
+  if (plan->n_parts == 0) return CS_OK;
+  out->n_parts = plan->n_parts;
+  memcpy(out->parts, plan->parts, sizeof out->parts);
+  for (int s = 0; s < CS_MAX_SPLIT_STREAMS; s++)
+    out->part_of[s] = s < plan->n_streams ? plan->stream_part[s] : -1;
   return CS_OK;
 }
 
 cs_status cs_configuration_copy(const cs_configuration *from, cs_configuration *out) {
-  CS_RETURN_IF_ERROR(make(from->n, out));
-  if (from->n > 0) memcpy(out->places, from->places, (size_t)from->n * sizeof *out->places);
+  cs_placement *places = cs_calloc((size_t)from->n, sizeof *places);
+  if (!places) return cs_no_memory("a configuration", (size_t)from->n * sizeof *places);
+  if (from->n > 0) memcpy(places, from->places, (size_t)from->n * sizeof *places);
+  *out = *from;
+  out->places = places;
   return CS_OK;
 }
 
@@ -36,12 +47,30 @@ void cs_configuration_free(cs_configuration *configuration) {
   *configuration = (cs_configuration){0};
 }
 
-bool cs_configuration_equal(const cs_configuration *a, const cs_configuration *b) {
-  for (int p = 0; p < a->n && a->n == b->n; p++) {
-    const cs_placement *x = &a->places[p], *y = &b->places[p];
-    if (x->task != y->task || x->stream != y->stream || x->choice != y->choice) return false;
+bool cs_placements_equal(const cs_placement *a, const cs_placement *b, int n) {
+  for (int p = 0; p < n; p++) {
+    if (a[p].task != b[p].task || a[p].stream != b[p].stream || a[p].choice != b[p].choice ||
+        a[p].joined != b[p].joined || a[p].priority != b[p].priority) {
+      return false;
+    }
   }
-  return a->n == b->n;
+  return true;
+}
+
+static bool same_split(const cs_configuration *a, const cs_configuration *b) {
+  int n_streams = a->n_parts > 0 ? cs_configuration_streams(a) : 0;
+  if (a->n_parts != b->n_parts) return false;
+  for (int i = 0; i < a->n_parts; i++) {
+    if (a->parts[i] != b->parts[i]) return false;
+  }
+  for (int s = 0; s < n_streams && s < CS_MAX_SPLIT_STREAMS; s++) {
+    if (a->part_of[s] != b->part_of[s]) return false;
+  }
+  return true;
+}
+
+bool cs_configuration_equal(const cs_configuration *a, const cs_configuration *b) {
+  return a->n == b->n && cs_placements_equal(a->places, b->places, a->n) && same_split(a, b);
 }
 
 int cs_configuration_streams(const cs_configuration *configuration) {
@@ -50,6 +79,13 @@ int cs_configuration_streams(const cs_configuration *configuration) {
     if (configuration->places[p].stream >= n) n = configuration->places[p].stream + 1;
   }
   return n;
+}
+
+static void exchange_parts(cs_configuration *configuration, int a, int b) {
+  if (configuration->n_parts == 0 || a >= CS_MAX_SPLIT_STREAMS || b >= CS_MAX_SPLIT_STREAMS) return;
+  int part = configuration->part_of[a];
+  configuration->part_of[a] = configuration->part_of[b];
+  configuration->part_of[b] = part;
 }
 
 void cs_configuration_number_streams(cs_configuration *configuration) {
@@ -62,21 +98,80 @@ void cs_configuration_number_streams(cs_configuration *configuration) {
         int *stream = &configuration->places[q].stream;
         *stream = *stream == own ? n : *stream == n ? own : *stream;
       }
+      exchange_parts(configuration, own, n);
     }
     n++;
   }
 }
 
+/* ---- Launches ---- */
+
+int cs_launch_first(const cs_placement *places, int p) {
+  while (p > 0 && places[p].joined) p--;
+  return p;
+}
+
+int cs_launch_end(const cs_placement *places, int n, int p) {
+  do {
+    p++;
+  } while (p < n && places[p].joined);
+  return p;
+}
+
+bool cs_placement_joins(const cs_placement *places, int p, const cs_policy_input *input) {
+  const cs_placement *own = &places[p];
+  const cs_candidate *candidate = input->choices[own->task].choices[own->choice].candidate;
+  const cs_task *task = &input->program->tasks[own->task];
+  int first = p > 0 ? cs_launch_first(places, p - 1) : 0;
+  if (p == 0 || p - first >= CS_MERGE_MOST) return false;
+  if (!candidate->merges || candidate->workspace_bytes > 0) return false;
+  for (int q = first; q < p; q++) {
+    const cs_placement *other = &places[q];
+    const cs_candidate *its = input->choices[other->task].choices[other->choice].candidate;
+    if (other->stream != own->stream || other->priority != own->priority || !its->merges ||
+        its->workspace_bytes > 0 || strcmp(its->id, candidate->id) != 0) {
+      return false;
+    }
+    for (int i = 0; i < task->n_preds; i++) {
+      if (task->preds[i] == other->task) return false;
+    }
+  }
+  return true;
+}
+
+/* ---- Validity ---- */
+
+static bool valid_split(const cs_configuration *configuration, const cs_policy_input *input) {
+  int64_t sum = 0;
+  if (configuration->n_parts < 0 || configuration->n_parts > CS_MAX_PARTS) return false;
+  if (configuration->n_parts == 0) return true;
+  int n_streams = cs_configuration_streams(configuration);
+  for (int i = 0; i < configuration->n_parts; i++) {
+    if (configuration->parts[i] < 1) return false;
+    sum += configuration->parts[i];
+  }
+  if (input->device && input->device->units > 0 && sum > input->device->units) return false;
+  if (n_streams > CS_MAX_SPLIT_STREAMS) return false;
+  for (int s = 0; s < n_streams; s++) {
+    if (configuration->part_of[s] < -1 || configuration->part_of[s] >= configuration->n_parts) {
+      return false;
+    }
+  }
+  return true;
+}
+
 bool cs_configuration_valid(const cs_configuration *configuration, const cs_policy_input *input) {
   const cs_program *program = input->program;
-  if (configuration->n != program->n_tasks) return false;
+  if (configuration->n != program->n_tasks || !valid_split(configuration, input)) return false;
   uint64_t *done = cs_calloc(cs_bit_words(program->n_tasks), sizeof *done);
   bool valid = done != NULL;
   for (int p = 0; valid && p < configuration->n; p++) {
     const cs_placement *place = &configuration->places[p];
     valid = place->task >= 0 && place->task < program->n_tasks && !cs_bit_get(done, place->task) &&
             place->stream >= 0 && place->stream < input->max_streams && place->choice >= 0 &&
-            place->choice < input->choices[place->task].n;
+            place->choice < input->choices[place->task].n && place->priority >= 0 &&
+            place->priority <= 1 &&
+            (!place->joined || cs_placement_joins(configuration->places, p, input));
     if (!valid) break;
     const cs_task *task = &program->tasks[place->task];
     for (int i = 0; valid && i < task->n_preds; i++) valid = cs_bit_get(done, task->preds[i]);
@@ -84,6 +179,17 @@ bool cs_configuration_valid(const cs_configuration *configuration, const cs_poli
   }
   free(done);
   return valid;
+}
+
+static cs_status fill_split(const cs_configuration *configuration, cs_plan *out) {
+  if (configuration->n_parts == 0) return CS_OK;
+  out->stream_part = cs_calloc((size_t)out->n_streams, sizeof *out->stream_part);
+  if (!out->stream_part) return cs_no_memory("streams", (size_t)out->n_streams * sizeof(int));
+  out->n_parts = configuration->n_parts;
+  memcpy(out->parts, configuration->parts, sizeof out->parts);
+  for (int s = 0; s < out->n_streams; s++)
+    out->stream_part[s] = s < CS_MAX_SPLIT_STREAMS ? configuration->part_of[s] : -1;
+  return CS_OK;
 }
 
 cs_status cs_configuration_fill(const cs_configuration *configuration, const cs_policy_input *input,
@@ -94,7 +200,10 @@ cs_status cs_configuration_fill(const cs_configuration *configuration, const cs_
     const cs_placement *place = &configuration->places[p];
     const cs_choice *choice = &input->choices[place->task].choices[place->choice];
     CS_RETURN_IF_ERROR(cs_plan_place(out, p, place->task, place->stream, choice->candidate));
+    out->tasks[p].priority = place->priority;
+    if (place->joined && p > 0) out->tasks[p].merged = cs_plan_leader(out, p - 1);
   }
+  CS_RETURN_IF_ERROR(fill_split(configuration, out));
   return cs_plan_fill_waits(out, input->program);
 }
 
@@ -111,88 +220,4 @@ cs_status cs_configuration_plan(const cs_configuration *configuration, const cha
   }
   *out = plan;
   return CS_OK;
-}
-
-/* ---- Text ---- */
-
-static uint32_t candidate_hash(const cs_choice *choice) {
-  uint64_t hash = cs_hash_string(CS_HASH_SEED, choice->candidate->id);
-  return (uint32_t)(hash ^ hash >> 32);
-}
-
-cs_status cs_configuration_text(const cs_configuration *configuration,
-                                const cs_task_choices *choices, char **out) {
-  cs_strbuf text = {0};
-  for (int p = 0; p < configuration->n; p++) {
-    const cs_placement *place = &configuration->places[p];
-    cs_strbuf_printf(&text, "%s%d.%d.%08" PRIx32, p > 0 ? " " : "", place->task, place->stream,
-                     candidate_hash(&choices[place->task].choices[place->choice]));
-  }
-  return cs_strbuf_take(&text, out);
-}
-
-/* The choice with this hash; -1: none, or two of them. */
-static int choice_of_hash(const cs_task_choices *choices, uint32_t hash) {
-  int found = -1;
-  for (int i = 0; i < choices->n; i++) {
-    if (candidate_hash(&choices->choices[i]) != hash) continue;
-    if (found >= 0) return -1;
-    found = i;
-  }
-  return found;
-}
-
-static bool parse_place(const char **at, const cs_policy_input *input, cs_placement *out) {
-  char *end = NULL;
-  long task = strtol(*at, &end, 10);
-  if (end == *at || *end != '.' || task < 0 || task >= input->program->n_tasks) return false;
-  const char *begin = end + 1;
-  long stream = strtol(begin, &end, 10);
-  if (end == begin || *end != '.' || stream < 0 || stream >= input->max_streams) return false;
-  begin = end + 1;
-  unsigned long hash = strtoul(begin, &end, 16);
-  if (end != begin + 8) return false;
-  *out =
-      (cs_placement){(int)task, (int)stream, choice_of_hash(&input->choices[task], (uint32_t)hash)};
-  *at = *end == ' ' ? end + 1 : end;
-  return out->choice >= 0;
-}
-
-cs_status cs_configuration_parse(const char *text, const cs_policy_input *input,
-                                 cs_configuration *out, bool *valid) {
-  CS_RETURN_IF_ERROR(make(input->program->n_tasks, out));
-  *valid = true;
-  for (int p = 0; *valid && p < out->n; p++) {
-    *valid = parse_place(&text, input, &out->places[p]);
-  }
-  *valid = *valid && *text == '\0' && cs_configuration_valid(out, input);
-  if (!*valid) cs_configuration_free(out);
-  return CS_OK;
-}
-
-/* ---- The program's signature ---- */
-
-static uint64_t hash_ints(uint64_t hash, const int *values, int n) {
-  hash = cs_hash_bytes(hash, &n, sizeof n);
-  return n > 0 ? cs_hash_bytes(hash, values, (size_t)n * sizeof *values) : hash;
-}
-
-cs_status cs_program_signature(const cs_program *program, bool graph, char **out) {
-  uint64_t hash = CS_HASH_SEED;
-  *out = NULL;
-  for (int t = 0; t < program->n_tasks; t++) {
-    const cs_task *task = &program->tasks[t];
-    char *signature = NULL;
-    CS_RETURN_IF_ERROR(cs_op_signature(&task->desc, &signature));
-    hash = cs_hash_string(hash, signature);
-    free(signature);
-    hash = hash_ints(hash, task->preds, task->n_preds);
-    hash = hash_ints(hash, task->inputs, task->desc.n_inputs);
-    hash = hash_ints(hash, &task->output, 1);
-  }
-  cs_strbuf text = {0};
-  cs_strbuf_printf(&text, "Schedule %s n=%d %016" PRIx64 "%s",
-                   cs_precision_name(program->precision), program->n_tasks, hash,
-                   graph ? "" : " calls");
-  return cs_strbuf_take(&text, out);
 }

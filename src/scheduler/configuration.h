@@ -11,24 +11,33 @@
 
 typedef struct cs_placement {
   int task, stream;
-  int choice; /* index into the task's choices */
+  int choice;   /* index into the task's choices */
+  bool joined;  /* in one launch with the placement before it, whose stream, candidate and priority
+                 * it has */
+  int priority; /* 0: normal, 1: high */
 } cs_placement;
 
 typedef struct cs_configuration {
   cs_placement *places; /* every task once, in launch order */
   int n;
+  int parts[CS_MAX_PARTS], n_parts;  /* SMs of each part of the device; n_parts 0: no split */
+  int part_of[CS_MAX_SPLIT_STREAMS]; /* where split, per stream: its part, -1: the whole device */
 } cs_configuration;
 
+/* Room for n placements, all zero. */
+cs_status cs_configuration_make(int n, cs_configuration *out) CS_MUST_USE;
 cs_status cs_configuration_of_plan(const cs_plan *plan, const cs_task_choices *choices,
                                    cs_configuration *out) CS_MUST_USE;
 cs_status cs_configuration_copy(const cs_configuration *from, cs_configuration *out) CS_MUST_USE;
 void cs_configuration_free(cs_configuration *configuration);
+bool cs_placements_equal(const cs_placement *a, const cs_placement *b, int n);
 bool cs_configuration_equal(const cs_configuration *a, const cs_configuration *b);
 /* How many streams it uses: one more than the last. */
 int cs_configuration_streams(const cs_configuration *configuration);
 /* Numbers streams by first appearance, so that equal schedules are equal configurations. */
 void cs_configuration_number_streams(cs_configuration *configuration);
-/* Every task once, behind those it depends on; streams and choices that there are. */
+/* Every task once, behind those it depends on; streams and choices that there are; joined
+ * placements that one launch can run; a split that the device's SMs are enough for, where known. */
 bool cs_configuration_valid(const cs_configuration *configuration, const cs_policy_input *input);
 
 /* Placements and waits of a plan; the rest is cs_plan_finish's. */
@@ -38,10 +47,20 @@ cs_status cs_configuration_fill(const cs_configuration *configuration, const cs_
 cs_status cs_configuration_plan(const cs_configuration *configuration, const char *policy,
                                 const cs_policy_input *input, cs_plan **out) CS_MUST_USE;
 
+/* The first placement of the launch that p belongs to, and the one behind its last. */
+int cs_launch_first(const cs_placement *places, int p);
+int cs_launch_end(const cs_placement *places, int n, int p);
+/* Whether the placement at p may be joined with the one before it, whatever is launched with that:
+ * stream, priority and candidate are the same, the candidate merges without a workspace, the
+ * launch is not full, and nothing in it is depended on. */
+bool cs_placement_joins(const cs_placement *places, int p, const cs_policy_input *input);
+
 /* ---- In a profile: measured configurations are candidates of the whole program ---- */
 
-/* "task.stream.candidate" for each launch, the candidate as the hash of its id: what a profile
- * keeps as the id. */
+/* "task.stream.candidate" for each placement, the candidate as the hash of its id, behind it '+'
+ * where it is joined and '^' where its priority is high; then, where the device is split,
+ * "@SMs,…:part,…", the part of each stream ('-': the whole device). What a profile keeps as the id.
+ */
 cs_status cs_configuration_text(const cs_configuration *configuration,
                                 const cs_task_choices *choices, char **out) CS_MUST_USE;
 /* False: not of this program, or of a candidate that is no choice (any more). */

@@ -17,7 +17,8 @@ cs_status cs_member_wrong(const char *path, const char *key, const json_t *found
                   cs_member_type(found), wanted);
 }
 
-cs_status cs_member_keys(json_t *object, const char *path, const char *const *keys, size_t n) {
+cs_status cs_member_keys(json_t *object, const char *path, const char *const *keys, size_t n,
+                         size_t n_optional) {
   if (!json_is_object(object)) return cs_member_wrong(path, "", object, "an object");
   const char *key;
   json_t *value;
@@ -26,7 +27,7 @@ cs_status cs_member_keys(json_t *object, const char *path, const char *const *ke
     while (i < n && strcmp(keys[i], key) != 0) i++;
     if (i == n) return cs_error(CS_CODE_BAD_INPUT, "%s: unknown key \"%s\"", path, key);
   }
-  for (size_t i = 0; i < n; i++)
+  for (size_t i = 0; i < n - n_optional; i++)
     if (!json_object_get(object, keys[i]))
       return cs_error(CS_CODE_BAD_INPUT, "%s: key \"%s\" is missing", path, keys[i]);
   return CS_OK;

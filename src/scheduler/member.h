@@ -12,9 +12,9 @@ const char *cs_member_type(const json_t *value);
 /* The error "path.key: found <type>, wanted <wanted>"; an empty key is the object itself. */
 cs_status cs_member_wrong(const char *path, const char *key, const json_t *found,
                           const char *wanted) CS_MUST_USE;
-/* `object` is an object with exactly these n keys. */
-cs_status cs_member_keys(json_t *object, const char *path, const char *const *keys,
-                         size_t n) CS_MUST_USE;
+/* `object` is an object with exactly these n keys, of which the last n_optional may be missing. */
+cs_status cs_member_keys(json_t *object, const char *path, const char *const *keys, size_t n,
+                         size_t n_optional) CS_MUST_USE;
 /* Borrowed text. */
 cs_status cs_member_text(const json_t *object, const char *path, const char *key,
                          const char **out) CS_MUST_USE;

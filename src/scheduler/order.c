@@ -1,16 +1,34 @@
-/* Happens-before among the launch positions of a plan: stream order and waits, transitively. */
+/* Happens-before among the launch positions of a plan: stream order and waits, transitively. The
+ * positions of a merged launch are not ordered among themselves. */
 #include <stdlib.h>
 
 #include "scheduler/internal.h"
 
-static cs_status add_edge(cs_order *order, int position, int earlier) {
+/* Behind a merged launch is behind all of it. */
+static cs_status add_edge(cs_order *order, const cs_plan *plan, int position, int earlier) {
   if (earlier < 0 || earlier >= position)
     return cs_error(CS_CODE_INTERNAL,
                     "plan position %d waits for position %d: wanted an earlier one", position,
                     earlier);
   uint64_t *set = order->before + (size_t)position * order->words;
-  cs_bits_or(set, cs_order_set(order, earlier), order->words);
-  cs_bit_set(set, earlier);
+  int leader = cs_plan_leader(plan, earlier), end = cs_plan_launch_end(plan, leader);
+  cs_bits_or(set, cs_order_set(order, leader), order->words);
+  for (int p = leader; p < end; p++) cs_bit_set(set, p);
+  return CS_OK;
+}
+
+/* Members of a merged launch happen after what its leader happens after. */
+static cs_status join_leader(cs_order *order, const cs_plan *plan, int position) {
+  const cs_plan_task *task = &plan->tasks[position];
+  int leader = task->merged, before = position - 1;
+  if (leader > before || task->n_waits > 0 || plan->tasks[leader].stream != task->stream ||
+      cs_plan_leader(plan, before) != leader)
+    return cs_error(CS_CODE_INTERNAL,
+                    "plan position %d is merged with position %d: wanted a launch of the same "
+                    "stream directly before it, and no waits of its own",
+                    position, leader);
+  cs_bits_or(order->before + (size_t)position * order->words, cs_order_set(order, leader),
+             order->words);
   return CS_OK;
 }
 
@@ -22,8 +40,13 @@ static cs_status fill(cs_order *order, const cs_plan *plan, int *last_on_stream)
       return cs_error(CS_CODE_INTERNAL, "plan position %d is on stream %d: wanted 0 to %d", p,
                       task->stream, plan->n_streams - 1);
     int *last = &last_on_stream[task->stream];
-    if (*last >= 0) CS_RETURN_IF_ERROR(add_edge(order, p, *last));
-    for (int w = 0; w < task->n_waits; w++) CS_RETURN_IF_ERROR(add_edge(order, p, task->waits[w]));
+    if (task->merged >= 0) {
+      CS_RETURN_IF_ERROR(join_leader(order, plan, p));
+      continue;
+    }
+    if (*last >= 0) CS_RETURN_IF_ERROR(add_edge(order, plan, p, *last));
+    for (int w = 0; w < task->n_waits; w++)
+      CS_RETURN_IF_ERROR(add_edge(order, plan, p, task->waits[w]));
     *last = p;
   }
   return CS_OK;

@@ -14,6 +14,7 @@ void cs_plan_destroy(cs_plan *plan) {
   free(plan->policy);
   free(plan->device_identity);
   free(plan->layouts);
+  free(plan->stream_part);
   free(plan->tasks);
   free(plan->buffer_offsets);
   free(plan);
@@ -24,6 +25,7 @@ cs_status cs_plan_begin(const cs_program *program, cs_plan *plan) {
   plan->tasks = cs_calloc((size_t)program->n_tasks, sizeof *plan->tasks);
   if (!plan->tasks) return cs_no_memory("the tasks of a plan", (size_t)program->n_tasks);
   plan->n_tasks = program->n_tasks;
+  for (int p = 0; p < plan->n_tasks; p++) plan->tasks[p].merged = -1;
   plan->buffer_offsets = cs_calloc((size_t)program->n_buffers, sizeof *plan->buffer_offsets);
   if (!plan->buffer_offsets)
     return cs_no_memory("the buffers of a plan", (size_t)program->n_buffers);
@@ -43,6 +45,23 @@ cs_status cs_plan_place(cs_plan *plan, int position, int task, int stream,
 
 void cs_plan_positions(const cs_plan *plan, int *position_of) {
   for (int p = 0; p < plan->n_tasks; p++) position_of[plan->tasks[p].task] = p;
+}
+
+int cs_plan_launch_end(const cs_plan *plan, int leader) {
+  int end = leader + 1;
+  while (end < plan->n_tasks && plan->tasks[end].merged == leader) end++;
+  return end;
+}
+
+cs_status cs_plan_check_split(const cs_plan *plan, int units) {
+  int64_t sum = 0;
+  for (int i = 0; i < plan->n_parts; i++) sum += plan->parts[i];
+  if (units > 0 && sum > units)
+    return cs_error(CS_CODE_BAD_INPUT,
+                    "the plan splits the device into %d parts of together %" PRId64
+                    " SMs, wanted at most the device's %d",
+                    plan->n_parts, sum, units);
+  return CS_OK;
 }
 
 int cs_choice_find(const cs_task_choices *choices, const char *id) {

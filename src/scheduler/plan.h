@@ -19,10 +19,20 @@ typedef struct cs_task_choices {
   int n;
 } cs_task_choices;
 
+#define CS_MERGE_MOST 8         /* tasks of a merged launch */
+#define CS_MAX_PARTS 4          /* that the device's SMs are split into */
+#define CS_MAX_SPLIT_STREAMS 64 /* of a schedule with a split */
+
 typedef struct cs_plan_task {
   int task; /* index into the program's tasks */
   cs_candidate candidate;
   int stream;
+  /* The plan position whose launch it is part of; -1: it is launched by itself. A merged launch is
+   * a leader and the positions directly behind it: independent tasks of one stream and one
+   * candidate that `merges`, without workspaces, run by one kernel at the same time. What waits for
+   * one of them waits for all; only the leader waits, for what any of them depends on. */
+  int merged;
+  int priority;        /* 0: normal, 1: high; of a merged launch one for all */
   int *waits, n_waits; /* plan positions on other streams that must have finished; ascending */
   int64_t workspace_offset, workspace_bytes; /* in the arena */
   double start_us, end_us;                   /* predicted timeline */
@@ -38,6 +48,8 @@ typedef struct cs_plan {
   cs_layout *layouts; /* per graph value (after passes) */
   int n_values;
   int n_streams;
+  int parts[CS_MAX_PARTS], n_parts; /* SMs of each part of the device; n_parts 0: no split */
+  int *stream_part; /* per stream: its part, -1: the whole device; NULL where there is no split */
   cs_plan_task *tasks; /* launch order */
   int n_tasks;
   int64_t *buffer_offsets; /* per program buffer, bytes into the arena, 256-aligned */
@@ -56,11 +68,21 @@ cs_status cs_plan_from_json(const char *text, size_t length, const char *name,
 cs_status cs_plan_check_identity(const cs_plan *plan, uint64_t graph_hash, cs_precision precision,
                                  const char *device_identity) CS_MUST_USE;
 
+/* BAD_INPUT: a split whose parts are together more than the device's `units` (0: not known). */
+cs_status cs_plan_check_split(const cs_plan *plan, int units) CS_MUST_USE;
+/* The position that launches this one: itself, or its leader. */
+static inline int cs_plan_leader(const cs_plan *plan, int position) {
+  return plan->tasks[position].merged >= 0 ? plan->tasks[position].merged : position;
+}
+/* The position behind the last one of the launch that a leader begins. */
+int cs_plan_launch_end(const cs_plan *plan, int leader);
+
 /* ---- The checker: shares no code with the planners ---- */
 
-/* Every task once, in an order that respects dependencies; every dependency enforced by stream
- * order or a chain of waits; no two buffers (or workspaces) that may be live at the same time share
- * bytes; everything inside the arena; limits held (0: none). INTERNAL that names the tasks. */
+/* Every task once, in an order that respects dependencies; merged launches whole, of one stream and
+ * one candidate that merges; every dependency enforced by stream order or a chain of waits; no two
+ * buffers (or workspaces) that may be live at the same time share bytes; everything inside the
+ * arena; limits held (0: none). INTERNAL that names the tasks. */
 cs_status cs_plan_check(const cs_plan *plan, const cs_program *program, int64_t workspace_limit,
                         int64_t memory_limit) CS_MUST_USE;
 

@@ -206,6 +206,10 @@ static void compare_task(diff *d, int at_a, int at_b, bool moved, json_t *list) 
   count(d, "moved", moved);
   put_difference(d, entry, "waits", json_object_get(a, "waits"), json_object_get(b, "waits"),
                  "waits");
+  put_difference(d, entry, "merged", json_object_get(a, "merged"), json_object_get(b, "merged"),
+                 "merged");
+  put_difference(d, entry, "priority", json_object_get(a, "priority"),
+                 json_object_get(b, "priority"), "priorities");
   bool same_id = same(json_object_get(way_a, "id"), json_object_get(way_b, "id"));
   count(d, "candidate_details", same_id && !same(way_a, way_b));
   count(d, "times",

@@ -45,6 +45,22 @@ static cs_status write_head(json_t *root, const cs_plan *plan) {
   return put(root, "arena_bytes", json_integer(plan->arena_bytes));
 }
 
+/* Only where the device is split. */
+static cs_status write_split(json_t *root, const cs_plan *plan) {
+  json_t *split, *list;
+  if (plan->n_parts == 0) return CS_OK;
+  CS_RETURN_IF_ERROR(put_new(root, "split", json_object(), &split));
+  CS_RETURN_IF_ERROR(put_new(split, "parts", json_array(), &list));
+  for (int i = 0; i < plan->n_parts; i++)
+    CS_RETURN_IF_ERROR(append(list, "parts", json_integer(plan->parts[i])));
+  CS_RETURN_IF_ERROR(put_new(split, "streams", json_array(), &list));
+  for (int s = 0; s < plan->n_streams; s++) {
+    int part = plan->stream_part[s];
+    CS_RETURN_IF_ERROR(append(list, "streams", part < 0 ? json_null() : json_integer(part)));
+  }
+  return CS_OK;
+}
+
 static cs_status write_layouts(json_t *root, const cs_plan *plan, const cs_graph *graph) {
   json_t *layouts;
   CS_RETURN_IF_ERROR(put_new(root, "layouts", json_object(), &layouts));
@@ -66,6 +82,7 @@ static cs_status write_candidate(json_t *task, const cs_candidate *candidate) {
   CS_RETURN_IF_ERROR(put(object, "deterministic", json_boolean(candidate->deterministic)));
   CS_RETURN_IF_ERROR(put(object, "fused", json_boolean(candidate->fused)));
   CS_RETURN_IF_ERROR(put(object, "notes", json_integer(candidate->notes)));
+  if (candidate->merges) CS_RETURN_IF_ERROR(put(object, "merges", json_true()));
   return put(object, "threads", json_integer(candidate->threads));
 }
 
@@ -79,6 +96,10 @@ static cs_status write_task(json_t *tasks, const cs_plan *plan, const char *cons
   for (int w = 0; w < placed->n_waits; w++)
     CS_RETURN_IF_ERROR(
         append(waits, "waits", json_string(labels[plan->tasks[placed->waits[w]].task])));
+  if (placed->merged >= 0)
+    CS_RETURN_IF_ERROR(put(task, "merged", json_string(labels[plan->tasks[placed->merged].task])));
+  if (placed->priority > 0)
+    CS_RETURN_IF_ERROR(put(task, "priority", json_integer(placed->priority)));
   CS_RETURN_IF_ERROR(put(task, "workspace_offset", json_integer(placed->workspace_offset)));
   CS_RETURN_IF_ERROR(put(task, "start_us", json_real(placed->start_us)));
   CS_RETURN_IF_ERROR(put(task, "end_us", json_real(placed->end_us)));
@@ -118,6 +139,7 @@ cs_status cs_plan_to_json(const cs_plan *plan, const cs_program *program, char *
   json_t *root = json_object();
   if (!root) return cs_no_memory("a plan as JSON", 0);
   CS_TRY(st, write_head(root, plan), done);
+  CS_TRY(st, write_split(root, plan), done);
   CS_TRY(st, write_layouts(root, plan, program->graph), done);
   CS_TRY(st, write_tasks(root, plan, program), done);
   CS_TRY(st, write_buffers(root, plan, program), done);

@@ -9,17 +9,22 @@
 #include "scheduler/member.h"
 #include "scheduler/task_labels.h"
 
-static const char *const root_keys[] = {
-    "schema",  "policy",       "graph_hash",     "device",      "precision", "batch", "seed",
-    "streams", "predicted_us", "workspace_peak", "arena_bytes", "layouts",   "tasks", "buffers"};
-static const char *const task_keys[] = {"name",     "stream", "waits",    "workspace_offset",
-                                        "start_us", "end_us", "candidate"};
+static const char *const root_keys[] = {"schema",       "policy",         "graph_hash",  "device",
+                                        "precision",    "batch",          "seed",        "streams",
+                                        "predicted_us", "workspace_peak", "arena_bytes", "layouts",
+                                        "tasks",        "buffers",        "split"};
+static const char *const task_keys[] = {"name",     "stream", "waits",     "workspace_offset",
+                                        "start_us", "end_us", "candidate", "merged",
+                                        "priority"};
 static const char *const candidate_keys[] = {
-    "id", "family", "payload", "workspace_bytes", "deterministic", "fused", "notes", "threads"};
+    "id",    "family", "payload", "workspace_bytes", "deterministic",
+    "fused", "notes",  "threads", "merges"};
+static const char *const split_keys[] = {"parts", "streams"};
 static const char *const buffer_keys[] = {"name", "bytes", "offset"};
 
-#define READ_KEYS(object, path, keys) \
-  cs_member_keys(object, path, keys, sizeof(keys) / sizeof *(keys))
+/* Of which the last `optional` may be missing. */
+#define READ_KEYS(object, path, keys, optional) \
+  cs_member_keys(object, path, keys, sizeof(keys) / sizeof *(keys), optional)
 
 static cs_status read_precision(const char *text, cs_plan *plan) {
   cs_status st = cs_precision_parse(text, &plan->precision);
@@ -32,7 +37,7 @@ static cs_status read_precision(const char *text, cs_plan *plan) {
 static cs_status read_head(json_t *root, cs_plan *plan) {
   const char *text;
   int64_t number;
-  CS_RETURN_IF_ERROR(READ_KEYS(root, "$", root_keys));
+  CS_RETURN_IF_ERROR(READ_KEYS(root, "$", root_keys, 1));
   CS_RETURN_IF_ERROR(cs_member_text(root, "$", "schema", &text));
   if (strcmp(text, "convsched.plan/1") != 0)
     return cs_error(CS_CODE_BAD_INPUT, "$.schema: found \"%s\", wanted \"convsched.plan/1\"", text);
@@ -50,6 +55,54 @@ static cs_status read_head(json_t *root, cs_plan *plan) {
       cs_member_integer(root, "$", "workspace_peak", 0, INT64_MAX, &plan->workspace_peak));
   return cs_member_integer(root, "$", "arena_bytes", 0, INT64_MAX, &plan->arena_bytes);
 }
+
+/* ---- The split of the device ---- */
+
+static cs_status read_parts(json_t *split, cs_plan *plan) {
+  json_t *parts = json_object_get(split, "parts"), *value;
+  size_t i, n = json_array_size(parts);
+  if (!json_is_array(parts)) return cs_member_wrong("$.split", "parts", parts, "an array");
+  if (n < 1 || n > CS_MAX_PARTS)
+    return cs_error(CS_CODE_BAD_INPUT, "$.split.parts: found %zu parts, wanted 1 to %d", n,
+                    CS_MAX_PARTS);
+  json_array_foreach(parts, i, value) {
+    json_int_t units = json_integer_value(value);
+    if (!json_is_integer(value) || units < 1 || units > INT_MAX)
+      return cs_error(CS_CODE_BAD_INPUT, "$.split.parts[%zu]: found %s %lld, wanted SMs, 1 or more",
+                      i, cs_member_type(value), (long long)units);
+    plan->parts[i] = (int)units;
+  }
+  plan->n_parts = (int)n;
+  return CS_OK;
+}
+
+static cs_status read_split(json_t *root, cs_plan *plan) {
+  json_t *split = json_object_get(root, "split"), *streams, *value;
+  size_t i, n = (size_t)plan->n_streams;
+  if (!split) return CS_OK;
+  CS_RETURN_IF_ERROR(READ_KEYS(split, "$.split", split_keys, 0));
+  CS_RETURN_IF_ERROR(read_parts(split, plan));
+  streams = json_object_get(split, "streams");
+  if (!json_is_array(streams)) return cs_member_wrong("$.split", "streams", streams, "an array");
+  if (json_array_size(streams) != n)
+    return cs_error(CS_CODE_BAD_INPUT,
+                    "$.split.streams: found %zu entries, wanted one a stream (%zu)",
+                    json_array_size(streams), n);
+  plan->stream_part = cs_calloc(n, sizeof *plan->stream_part);
+  if (!plan->stream_part) return cs_no_memory("streams", n * sizeof *plan->stream_part);
+  json_array_foreach(streams, i, value) {
+    json_int_t part = json_is_null(value) ? -1 : json_integer_value(value);
+    if (!json_is_null(value) && (!json_is_integer(value) || part < 0 || part >= plan->n_parts))
+      return cs_error(CS_CODE_BAD_INPUT,
+                      "$.split.streams[%zu]: found %s %lld, wanted null (the whole device) or a "
+                      "part, 0 to %d",
+                      i, cs_member_type(value), (long long)part, plan->n_parts - 1);
+    plan->stream_part[i] = (int)part;
+  }
+  return CS_OK;
+}
+
+/* ---- Layouts, tasks, buffers ---- */
 
 static cs_status read_layouts(json_t *root, const cs_graph *graph, cs_plan *plan) {
   json_t *layouts = json_object_get(root, "layouts"), *value;
@@ -79,7 +132,7 @@ static cs_status read_layouts(json_t *root, const cs_graph *graph, cs_plan *plan
 
 static cs_status read_candidate(json_t *object, const char *path, cs_candidate *candidate) {
   int64_t number;
-  CS_RETURN_IF_ERROR(READ_KEYS(object, path, candidate_keys));
+  CS_RETURN_IF_ERROR(READ_KEYS(object, path, candidate_keys, 1));
   CS_RETURN_IF_ERROR(cs_member_copy(object, path, "id", false, &candidate->id));
   CS_RETURN_IF_ERROR(cs_member_copy(object, path, "family", true, &candidate->family));
   CS_RETURN_IF_ERROR(cs_member_copy(object, path, "payload", true, &candidate->payload));
@@ -91,6 +144,8 @@ static cs_status read_candidate(json_t *object, const char *path, cs_candidate *
   candidate->notes = (uint32_t)number;
   CS_RETURN_IF_ERROR(cs_member_integer(object, path, "threads", 0, INT_MAX, &number));
   candidate->threads = (int)number;
+  if (json_object_get(object, "merges"))
+    CS_RETURN_IF_ERROR(cs_member_bool(object, path, "merges", &candidate->merges));
   return CS_OK;
 }
 
@@ -116,13 +171,53 @@ static cs_status read_waits(const json_t *waits, const char *path, const json_t 
   return CS_OK;
 }
 
+/* The name of the task that leads its launch, and its priority: one that the launch may have. */
+static cs_status read_merged(const json_t *object, const char *path, const json_t *names,
+                             const int *position_of, int position, cs_plan *plan) {
+  cs_plan_task *placed = &plan->tasks[position];
+  const char *name;
+  int64_t priority = 0;
+  placed->merged = -1;
+  if (json_object_get(object, "priority"))
+    CS_RETURN_IF_ERROR(cs_member_integer(object, path, "priority", 0, 1, &priority));
+  placed->priority = (int)priority;
+  if (!json_object_get(object, "merged")) return CS_OK;
+  CS_RETURN_IF_ERROR(cs_member_text(object, path, "merged", &name));
+  const json_t *task = json_object_get(names, name);
+  int leader = task ? position_of[json_integer_value(task)] : -1;
+  if (leader < 0)
+    return cs_error(CS_CODE_BAD_INPUT, "%s.merged: found \"%s\", wanted a task launched earlier",
+                    path, name);
+  const cs_plan_task *first = &plan->tasks[leader];
+  const char *wanted = NULL;
+  if (first->merged >= 0 || cs_plan_leader(plan, position - 1) != leader)
+    wanted = "the leader of the launch directly before";
+  else if (first->stream != placed->stream)
+    wanted = "a task of the same stream";
+  else if (strcmp(first->candidate.id, placed->candidate.id) != 0 || !first->candidate.merges ||
+           !placed->candidate.merges)
+    wanted = "a task with the same candidate, one that merges";
+  else if (first->candidate.workspace_bytes > 0 || placed->workspace_bytes > 0)
+    wanted = "candidates without workspace";
+  else if (first->priority != placed->priority)
+    wanted = "a task of the same priority";
+  else if (placed->n_waits > 0)
+    wanted = "a task that leaves its waits to the leader";
+  else if (position - leader >= CS_MERGE_MOST)
+    wanted = "a launch of at most 8 tasks";
+  if (wanted)
+    return cs_error(CS_CODE_BAD_INPUT, "%s.merged: found \"%s\", wanted %s", path, name, wanted);
+  placed->merged = leader;
+  return CS_OK;
+}
+
 static cs_status read_task(json_t *object, const char *path, const json_t *names, int *position_of,
                            int position, cs_plan *plan) {
   cs_plan_task *placed = &plan->tasks[position];
   const char *name;
   char candidate_path[64];
   int64_t stream;
-  CS_RETURN_IF_ERROR(READ_KEYS(object, path, task_keys));
+  CS_RETURN_IF_ERROR(READ_KEYS(object, path, task_keys, 2));
   CS_RETURN_IF_ERROR(cs_member_text(object, path, "name", &name));
   const json_t *task = json_object_get(names, name);
   if (!task)
@@ -142,6 +237,7 @@ static cs_status read_task(json_t *object, const char *path, const json_t *names
   CS_RETURN_IF_ERROR(
       read_candidate(json_object_get(object, "candidate"), candidate_path, &placed->candidate));
   placed->workspace_bytes = placed->candidate.workspace_bytes;
+  CS_RETURN_IF_ERROR(read_merged(object, path, names, position_of, position, plan));
   position_of[placed->task] = position;
   return CS_OK;
 }
@@ -193,7 +289,7 @@ static cs_status read_buffers(json_t *root, const cs_program *program, cs_plan *
     int64_t bytes;
     const cs_buffer *buffer = &program->buffers[i];
     snprintf(path, sizeof path, "$.buffers[%zu]", i);
-    CS_RETURN_IF_ERROR(READ_KEYS(value, path, buffer_keys));
+    CS_RETURN_IF_ERROR(READ_KEYS(value, path, buffer_keys, 0));
     CS_RETURN_IF_ERROR(cs_member_text(value, path, "name", &name));
     if (strcmp(name, buffer->name) != 0)
       return cs_error(CS_CODE_BAD_INPUT, "%s.name: found \"%s\", wanted \"%s\"", path, name,
@@ -209,6 +305,7 @@ static cs_status read_buffers(json_t *root, const cs_program *program, cs_plan *
 }
 
 static cs_status read_all(json_t *root, const cs_program *program, cs_plan *plan) {
+  CS_RETURN_IF_ERROR(read_split(root, plan));
   CS_RETURN_IF_ERROR(read_tasks(root, program, plan));
   return read_buffers(root, program, plan);
 }

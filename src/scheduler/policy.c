@@ -62,6 +62,7 @@ static cs_status fill_origin(cs_plan *plan, const char *policy, const cs_policy_
 
 cs_status cs_plan_finish(cs_plan *plan, const char *policy, const cs_policy_input *input) {
   CS_RETURN_IF_ERROR(fill_origin(plan, policy, input));
+  CS_RETURN_IF_ERROR(cs_plan_check_split(plan, input->device ? input->device->units : 0));
   if (input->workspace_limit > 0)
     CS_RETURN_IF_ERROR(
         cs_plan_limit_workspace(plan, input->program, input->choices, input->workspace_limit));

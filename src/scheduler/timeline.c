@@ -19,6 +19,16 @@ static cs_status chosen_of(const cs_plan_task *task, const cs_task_choices *choi
 
 /* ---- From times alone ---- */
 
+/* A merged launch takes the longest time of its tasks. */
+static void end_launch(cs_plan *plan, int p, const cs_choice *const *chosen) {
+  cs_plan_task *task = &plan->tasks[p];
+  int first = cs_plan_leader(plan, p);
+  double us = 0;
+  for (int q = first; q < cs_plan_launch_end(plan, first); q++)
+    if (chosen[q]->cold_us > us) us = chosen[q]->cold_us;
+  task->end_us = task->start_us + us;
+}
+
 static cs_status from_times(cs_plan *plan, const cs_choice *const *chosen) {
   double *free_at = cs_calloc((size_t)plan->n_streams, sizeof *free_at);
   if (!free_at) return cs_no_memory("streams", (size_t)plan->n_streams * sizeof *free_at);
@@ -30,8 +40,8 @@ static cs_status from_times(cs_plan *plan, const cs_choice *const *chosen) {
       double end = plan->tasks[task->waits[w]].end_us;
       if (end > start) start = end;
     }
-    task->start_us = start;
-    task->end_us = start + chosen[p]->cold_us;
+    task->start_us = task->merged >= 0 ? plan->tasks[task->merged].start_us : start;
+    end_launch(plan, p, chosen);
     free_at[task->stream] = task->end_us;
     if (task->end_us > plan->predicted_us) plan->predicted_us = task->end_us;
   }

@@ -71,6 +71,7 @@ cs_status cs_plan_spare_workspace(cs_plan *plan, const cs_task_choices *choices)
   for (int p = 0; p < plan->n_tasks; p++) {
     const cs_plan_task *placed = &plan->tasks[p];
     const cs_task_choices *own = &choices[placed->task];
+    if (placed->merged >= 0 || cs_plan_launch_end(plan, p) > p + 1) continue; /* it has none */
     CS_RETURN_IF_ERROR(cs_plan_place(plan, p, placed->task, placed->stream,
                                      own->choices[smallest_choice(own)].candidate));
   }

@@ -74,7 +74,8 @@ static void sum_graph_create(sum_graph *g, uint64_t seed, int64_t elements) {
   }
   for (int i = 0; i < NODES; i++) {
     cs_launch *l = &g->launches[i];
-    *l = (cs_launch){.exec = g->exec,
+    *l = (cs_launch){.merged = -1,
+                     .exec = g->exec,
                      .name = "sum",
                      .output = g->values[i + 2],
                      .stream = (int)(cs_rng_u32(&rng) % STREAMS),
@@ -157,8 +158,9 @@ static void faulty_schedules_are_refused(void **state) {
   cs_exec *exec = prepare(backend, &desc, NULL);
   float a[8] = {0}, y[2][8];
   const int later[] = {1}, negative[] = {-1};
-  cs_launch launches[2] = {{.exec = exec, .name = "first", .inputs = {a, a}, .output = y[0]},
-                           {.exec = exec, .name = "second", .inputs = {a, a}, .output = y[1]}};
+  cs_launch launches[2] = {
+      {.exec = exec, .name = "first", .inputs = {a, a}, .output = y[0], .merged = -1},
+      {.exec = exec, .name = "second", .inputs = {a, a}, .output = y[1], .merged = -1}};
   cs_schedule *schedule = NULL;
   launches[1].n_waits = 1;
   launches[1].waits = later;
@@ -166,6 +168,14 @@ static void faulty_schedules_are_refused(void **state) {
   assert_int_equal(cs_status_code(st), CS_CODE_INTERNAL);
   assert_non_null(strstr(cs_status_message(st), "second"));
   cs_status_free(st);
+  launches[1].merged = 0;
+  launches[1].n_waits = 0;
+  st = backend->vtable->schedule_create(backend, launches, 2, 1, true, &schedule);
+  assert_int_equal(cs_status_code(st), CS_CODE_BAD_INPUT);
+  assert_non_null(strstr(cs_status_message(st), "launch 1 (second) is merged with launch 0"));
+  cs_status_free(st);
+  launches[1].merged = -1;
+  launches[1].n_waits = 1;
   launches[1].waits = negative;
   st = backend->vtable->schedule_create(backend, launches, 2, 1, true, &schedule);
   assert_int_equal(cs_status_code(st), CS_CODE_INTERNAL);
@@ -224,7 +234,8 @@ static void concurrent_launches_keep_apart(void **state) {
     alone[i] = malloc((size_t)out);
     for (int64_t j = 0; j < in / 2; j++)
       ((uint16_t *)x[i])[j] = cs_f32_to_bf16((float)cs_rng_normal(&rng));
-    launches[i] = (cs_launch){.exec = exec,
+    launches[i] = (cs_launch){.merged = -1,
+                              .exec = exec,
                               .name = "conv",
                               .inputs = {x[i]},
                               .output = y[i],

@@ -154,7 +154,8 @@ static int create(void **state) {
     f.outputs[i] = allocate(output_bytes(i));
     f.workspaces[i] = allocate(device->vtable->exec_workspace(f.execs[i]));
     if (i != POOL) f.weights[i] = upload_weights(&desc, f.execs[i], (uint64_t)i);
-    f.launches[i] = (cs_launch){.exec = f.execs[i],
+    f.launches[i] = (cs_launch){.merged = -1,
+                                .exec = f.execs[i],
                                 .name = names[i],
                                 .inputs = {i == POOL ? f.outputs[0] : f.input},
                                 .output = f.outputs[i],

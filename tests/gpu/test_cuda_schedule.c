@@ -71,7 +71,8 @@ static void chain_create(chain *c) {
     c->out[i] = allocate(c->elements * 4);
     snprintf(c->names[i], sizeof(c->names[i]), "step%d", i);
     c->waits[i] = i - 1;
-    c->launches[i] = (cs_launch){.exec = c->exec,
+    c->launches[i] = (cs_launch){.merged = -1,
+                                 .exec = c->exec,
                                  .name = c->names[i],
                                  .inputs = {i ? c->out[i - 1] : c->x, c->x},
                                  .output = c->out[i],
@@ -266,7 +267,8 @@ static void cudnn_in_a_graph_gives_the_same_bits(void **state) {
     free(packed);
     outputs[i] = allocate(n_out * 4);
     workspaces[i] = allocate(device->vtable->exec_workspace(execs[i]));
-    launches[i] = (cs_launch){.exec = execs[i],
+    launches[i] = (cs_launch){.merged = -1,
+                              .exec = execs[i],
                               .name = "conv",
                               .inputs = {x},
                               .output = outputs[i],

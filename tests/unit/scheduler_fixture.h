@@ -241,21 +241,27 @@ static inline cs_plan *make_in_memory(const cs_policy *policy, cs_policy_input i
   return plan;
 }
 
-/* before[b][a] by brute force: a has always finished when b starts. Positions that a malformed plan
- * waits for and that do not exist count for nothing. */
+/* before[b][a] by brute force: a has always finished when b starts. Merged positions start and end
+ * with their leader. Positions that a malformed plan waits for and that do not exist count for
+ * nothing. */
 #define ORACLE_MAX 64
 typedef struct closure {
   bool before[ORACLE_MAX][ORACLE_MAX];
 } closure;
+static inline int launch_of(const cs_plan *plan, int p) {
+  return plan->tasks[p].merged >= 0 ? plan->tasks[p].merged : p;
+}
 static inline void close_plan(const cs_plan *plan, closure *c) {
   memset(c, 0, sizeof *c);
   int n = plan->n_tasks;
   for (int p = 0; p < n; p++) {
+    const cs_plan_task *own = &plan->tasks[launch_of(plan, p)];
     for (int q = 0; q < p; q++)
-      if (plan->tasks[q].stream == plan->tasks[p].stream) c->before[p][q] = true;
-    for (int w = 0; w < plan->tasks[p].n_waits; w++)
-      if (plan->tasks[p].waits[w] >= 0 && plan->tasks[p].waits[w] < n)
-        c->before[p][plan->tasks[p].waits[w]] = true;
+      if (plan->tasks[q].stream == own->stream && launch_of(plan, q) != launch_of(plan, p))
+        c->before[p][q] = true;
+    for (int w = 0; w < own->n_waits; w++)
+      for (int q = 0; q < n && own->waits[w] >= 0 && own->waits[w] < n; q++)
+        if (launch_of(plan, q) == launch_of(plan, own->waits[w])) c->before[p][q] = true;
   }
   for (int k = 0; k < n; k++)
     for (int p = 0; p < n; p++)

@@ -188,6 +188,7 @@ static void make(problem *p, uint64_t seed) {
   for (int i = 0; i < p->n; i++) {
     cs_launch *l = &p->launches[i];
     l->name = "launch";
+    l->merged = -1;
     l->output = (void *)(intptr_t)i;
     l->stream = (int)(cs_rng_u32(&rng) % (unsigned)n_streams);
     l->waits = p->waits[i];
@@ -297,7 +298,8 @@ static void impossible_schedules_are_refused(void **state) {
   (void)state;
   cs_cuda_backend backend = {.device = 0};
   int forward[] = {1};
-  cs_launch launches[2] = {{.name = "a", .n_waits = 1, .waits = forward}, {.name = "b"}};
+  cs_launch launches[2] = {{.name = "a", .n_waits = 1, .waits = forward, .merged = -1},
+                           {.name = "b", .merged = -1}};
   cs_schedule *schedule = NULL;
   cs_status st = cs_schedule_create(&backend.base, launches, 2, 1, false, &schedule);
   assert_int_equal(cs_status_code(st), CS_CODE_INTERNAL);

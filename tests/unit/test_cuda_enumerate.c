@@ -492,7 +492,8 @@ static void arguments_bind(void **state) {
     cs_exec exec = {.kind = CS_EXEC_GRAPH, .id = "test", .desc = describe(&s)};
     assert_true(cs_cudnn_problem_make(&exec.desc, &exec.problem));
     cs_exec_plan_weights(&exec);
-    cs_launch launch = {.exec = &exec,
+    cs_launch launch = {.merged = -1,
+                        .exec = &exec,
                         .name = "conv",
                         .inputs = {&memory[0], &memory[1]},
                         .output = &memory[2],

@@ -14,7 +14,8 @@ static void test_read_back(void **state) {
   assert_null(cs_profile_find(profile, "conv"));
   cs_candidate with_payload = {.id = (char *)(uintptr_t) "p",
                                .family = (char *)(uintptr_t) "test",
-                               .payload = (char *)(uintptr_t) "{\"plan\": \"\\n\"}"};
+                               .payload = (char *)(uintptr_t) "{\"plan\": \"\\n\"}",
+                               .merges = true};
   cs_measurement measured = {.cold_us = 1.23456789, .warm_us = 1, .samples = 3, .variation = 0.01};
   add(profile, "conv", "slow", 30);
   add(profile, "conv", "fast", 10);
@@ -38,6 +39,7 @@ static void test_read_back(void **state) {
   assert_int_equal(known->records[1].candidate.notes, CS_NOTE_WINOGRAD);
   assert_true(known->records[1].candidate.deterministic);
   assert_null(known->records[1].candidate.payload);
+  assert_true(known->records[0].candidate.merges && !known->records[1].candidate.merges);
   assert_string_equal(known->records[2].candidate.id, "slow");
   assert_true(known->records[3].measured.rejected);
   assert_string_equal(known->records[3].measured.reason, "wrong result");

@@ -4,7 +4,15 @@
 
 /* ---- Random plans and graphs ---- */
 
-/* A plan of n tasks on up to 4 streams with random waits and workspaces; nothing else is filled. */
+/* The task at p is launched with the one before it; neither has a workspace. */
+static void join(cs_plan *plan, int p) {
+  plan->tasks[p].merged = cs_plan_leader(plan, p - 1);
+  plan->tasks[p].stream = plan->tasks[p - 1].stream;
+  plan->tasks[p].workspace_bytes = plan->tasks[plan->tasks[p].merged].workspace_bytes = 0;
+}
+
+/* A plan of n tasks on up to 4 streams with random waits, merged launches and workspaces; nothing
+ * else is filled. */
 static void random_plan(cs_plan *plan, cs_rng *rng, int n) {
   memset(plan, 0, sizeof *plan);
   plan->n_tasks = n;
@@ -14,10 +22,12 @@ static void random_plan(cs_plan *plan, cs_rng *rng, int n) {
   for (int p = 0; p < n; p++) {
     cs_plan_task *task = &plan->tasks[p];
     task->task = p;
+    task->merged = -1;
     task->stream = below(rng, plan->n_streams);
     task->workspace_bytes = below(rng, 3) == 0 ? 0 : below(rng, 100);
     task->waits = cs_calloc((size_t)n, sizeof *task->waits);
-    for (int q = 0; q < p; q++)
+    if (p > 0 && below(rng, 5) == 0) join(plan, p);
+    for (int q = 0; q < p && task->merged < 0; q++)
       if (plan->tasks[q].stream != task->stream && below(rng, density) == 0)
         task->waits[task->n_waits++] = q;
   }
@@ -86,7 +96,8 @@ static void antichain_is_the_heaviest(void **state) {
 
 static void workspaces_out_of_range_are_refused(void **state) {
   (void)state;
-  cs_plan_task tasks[2] = {{.workspace_bytes = INT64_MAX}, {.workspace_bytes = INT64_MAX}};
+  cs_plan_task tasks[2] = {{.merged = -1, .workspace_bytes = INT64_MAX},
+                           {.merged = -1, .workspace_bytes = INT64_MAX}};
   cs_plan plan = {.n_streams = 1, .tasks = tasks, .n_tasks = 2};
   int64_t peak;
   assert_fails(cs_plan_workspace_peak(&plan, &peak), CS_CODE_INTERNAL, "out of range");

@@ -5,6 +5,9 @@
 #include "scheduler/coselect.h"
 #include "unit/scheduler_fixture.h"
 
+#define AT(t, s, c) \
+  { .task = t, .stream = s, .choice = c }
+
 /* Sixteen SMs as an H100's. */
 static const cs_device_info device = {.name = "sixteen SMs",
                                       .backend = "cuda",
@@ -89,7 +92,7 @@ static void try_from(exhaustive *e, int position, int n_streams) {
     e->placed[t] = true;
     for (int choice = 0; choice < e->c->input->choices[t].n; choice++) {
       for (int stream = 0; stream <= n_streams && stream < e->c->input->max_streams; stream++) {
-        e->now.places[position] = (cs_placement){t, stream, choice};
+        e->now.places[position] = (cs_placement){.task = t, .stream = stream, .choice = choice};
         try_from(e, position + 1, stream == n_streams ? n_streams + 1 : n_streams);
       }
     }
@@ -192,8 +195,8 @@ static void test_text_and_back(void **state) {
   fixture f;
   three(&f);
   cs_policy_input input = fixture_input(&f, 3, 0, 0);
-  cs_placement places[] = {{2, 0, 1}, {0, 1, 0}, {1, 0, 1}};
-  cs_configuration configuration = {places, 3}, back;
+  cs_placement places[] = {AT(2, 0, 1), AT(0, 1, 0), AT(1, 0, 1)};
+  cs_configuration configuration = {.places = places, .n = 3}, back;
   char *text = NULL;
   bool valid = false;
   assert_ok(cs_configuration_text(&configuration, f.choices, &text));
@@ -220,9 +223,9 @@ static void test_text_and_back(void **state) {
 
 static void test_streams_by_first_appearance(void **state) {
   (void)state;
-  cs_placement places[] = {{0, 3, 0}, {1, 0, 0}, {2, 3, 0}, {3, 1, 0}, {4, 2, 0}};
+  cs_placement places[] = {AT(0, 3, 0), AT(1, 0, 0), AT(2, 3, 0), AT(3, 1, 0), AT(4, 2, 0)};
   const int wanted[] = {0, 1, 0, 2, 3};
-  cs_configuration configuration = {places, 5};
+  cs_configuration configuration = {.places = places, .n = 5};
   cs_configuration_number_streams(&configuration);
   for (int i = 0; i < 5; i++) assert_int_equal(places[i].stream, wanted[i]);
 }
@@ -242,16 +245,16 @@ static void test_the_best_confirmed_configuration_is_the_plan(void **state) {
   fixture f;
   three(&f);
   cs_policy_input input = fixture_input(&f, 3, 0, 0);
-  cs_placement places[3][3] = {{{0, 0, 0}, {1, 1, 0}, {2, 2, 0}},  /* 1536 bytes at once */
-                               {{0, 0, 1}, {1, 0, 1}, {2, 1, 1}},  /* none */
-                               {{1, 0, 0}, {0, 0, 0}, {2, 0, 0}}}; /* 512 */
+  cs_placement places[3][3] = {{AT(0, 0, 0), AT(1, 1, 0), AT(2, 2, 0)},  /* 1536 bytes at once */
+                               {AT(0, 0, 1), AT(1, 0, 1), AT(2, 1, 1)},  /* none */
+                               {AT(1, 0, 0), AT(0, 0, 0), AT(2, 0, 0)}}; /* 512 */
   cs_record records[3] = {{.measured = {.cold_us = 5, .samples = CS_SCHEDULE_CONFIRMED - 1}},
                           {.measured = {.cold_us = 7, .samples = CS_SCHEDULE_CONFIRMED}},
                           {.measured = {.cold_us = 6, .samples = CS_SCHEDULE_CONFIRMED}}};
   const int64_t workspaces[] = {1536, 0, 512};
   cs_record sorted[3];
   for (int i = 0; i < 3; i++) {
-    cs_configuration configuration = {places[i], 3};
+    cs_configuration configuration = {.places = places[i], .n = 3};
     assert_ok(cs_configuration_text(&configuration, f.choices, &records[i].candidate.id));
     records[i].candidate.workspace_bytes = workspaces[i];
   }

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "scheduler/configuration.h"
 #include "scheduler_fixture.h"
 
 static const cs_device_info four = {.units = 4,
@@ -258,6 +259,46 @@ static void json_tells_names_and_unknowns(void **state) {
   fixture_free(&f);
 }
 
+/* Tasks 1 and 2 in one launch of high priority, on half of the device. */
+static void merges_priorities_and_parts_are_told(void **state) {
+  (void)state;
+  fixture f;
+  cs_explanation told;
+  json_t *json = NULL;
+  diamond(&f);
+  add_choice(&f, 1, 10, 0);
+  add_choice(&f, 2, 12, 0);
+  for (int t = 1; t < 3; t++)
+    ((cs_candidate *)(uintptr_t)f.choices[t].choices[0].candidate)->merges = true;
+  cs_policy_input input = fixture_input(&f, 1, 0, 0);
+  cs_placement places[] = {{.task = 0},
+                           {.task = 1, .priority = 1},
+                           {.task = 2, .priority = 1, .joined = true},
+                           {.task = 3}};
+  cs_configuration configuration = {.places = places, .n = 4, .n_parts = 2, .parts = {2, 66}};
+  cs_plan *plan = NULL;
+  configuration.part_of[0] = 1;
+  assert_ok(cs_configuration_plan(&configuration, "placed", &input, &plan));
+  assert_float_equal(plan->predicted_us, 15, 1e-9); /* 2, the longer one of 10 and 12, 1 */
+  assert_true(plan->tasks[1].start_us == 2 && plan->tasks[2].start_us == 2);
+  assert_ok(cs_explain(plan, &input, CS_EXPLAIN_PAIRS, &told));
+  assert_ok(cs_explanation_json(&told, plan, &f.program, &json));
+  json_t *block = json_array_get(json_object_get(json, "blocks"), 1);
+  assert_int_equal(json_array_size(json_object_get(block, "pairs")), 0); /* one kernel */
+  for (size_t i = 0; i < 2; i++) {
+    json_t *task = json_array_get(json_object_get(block, "tasks"), i);
+    const char *merged = json_string_value(json_object_get(task, "merged"));
+    if (i == 0) assert_true(json_is_null(json_object_get(task, "merged")));
+    if (i == 1) assert_string_equal(merged, "t1");
+    assert_int_equal(json_integer_value(json_object_get(task, "priority")), 1);
+    assert_int_equal(json_integer_value(json_object_get(task, "part")), 66);
+  }
+  json_decref(json);
+  cs_explanation_free(&told);
+  cs_plan_destroy(plan);
+  fixture_free(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_pair_is_told_with_what_else_there_was),
@@ -265,6 +306,7 @@ int main(void) {
       cmocka_unit_test(the_longest_pairs_are_told),
       cmocka_unit_test(blocks_and_pairs_are_right),
       cmocka_unit_test(json_tells_names_and_unknowns),
+      cmocka_unit_test(merges_priorities_and_parts_are_told),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -125,6 +125,23 @@ static void candidates_streams_and_waits_are_told_by_task(void **state) {
   json_decref(diff);
 }
 
+static void merges_priorities_and_splits_are_told(void **state) {
+  (void)state;
+  json_t *b = plan();
+  json_object_set_new(task_of(b, 1), "merged", json_string("p"));
+  json_object_set_new(task_of(b, 2), "priority", json_integer(1));
+  json_object_set_new(b, "split", json_pack("{s:[i], s:[n]}", "parts", 64, "streams"));
+  json_t *diff = diff_with(b);
+  assert_member(diff, "head",
+                "[{\"member\":\"split\",\"a\":null,\"b\":{\"parts\":[64],\"streams\":[null]}}]");
+  assert_member(diff, "tasks",
+                "[{\"name\":\"q\",\"merged\":{\"a\":null,\"b\":\"p\"}},"
+                "{\"name\":\"r\",\"priority\":{\"a\":null,\"b\":1}}]");
+  assert_total(diff, "merged", 1);
+  assert_total(diff, "priorities", 1);
+  json_decref(diff);
+}
+
 /* The fewest tasks that have to move: one that is first instead of last, not all the others. */
 static void order_is_told_of_what_moved(void **state) {
   (void)state;
@@ -208,6 +225,7 @@ int main(void) {
       cmocka_unit_test(the_same_plan_differs_in_nothing),
       cmocka_unit_test(head_and_layouts_are_told_by_name),
       cmocka_unit_test(candidates_streams_and_waits_are_told_by_task),
+      cmocka_unit_test(merges_priorities_and_splits_are_told),
       cmocka_unit_test(order_is_told_of_what_moved),
       cmocka_unit_test(tasks_of_one_plan_are_named),
       cmocka_unit_test(offsets_are_counted),

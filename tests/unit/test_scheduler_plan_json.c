@@ -2,6 +2,8 @@
  * with the place named. */
 #include <jansson.h>
 
+#include "scheduler/configuration.h"
+
 #include "unit/scheduler_fixture.h"
 
 typedef struct subject {
@@ -109,6 +111,73 @@ static void identity_is_checked(void **state) {
   free_subject(&s);
 }
 
+/* Every task with a candidate that merges, those of a node's branches joined where they can be,
+ * every third launch of high priority, on two streams with a part of the device each. */
+static void make_merged(subject *s) {
+  cs_configuration all;
+  cs_plan_destroy(s->plan);
+  free(s->text);
+  s->plan = NULL;
+  for (int t = 0; t < s->program->n_tasks; t++) {
+    cs_candidate *candidate = (cs_candidate *)(uintptr_t)s->choices.choices[t].choices[0].candidate;
+    candidate->merges = true;
+    candidate->workspace_bytes = 0;
+  }
+  cs_policy_input input = fixture_input(&s->choices, 2, 0, 0);
+  input.program = s->program;
+  assert_ok(cs_configuration_make(s->program->n_tasks, &all));
+  for (int p = 0; p < all.n; p++) {
+    cs_placement *place = &all.places[p];
+    *place = (cs_placement){.task = p, .stream = p % 2, .priority = p % 3 == 0};
+    if (p == 0) continue;
+    cs_placement kept = *place;
+    place->stream = all.places[p - 1].stream;
+    place->priority = all.places[p - 1].priority;
+    place->joined = cs_placement_joins(all.places, p, &input);
+    if (!place->joined) *place = kept;
+  }
+  all.n_parts = 2;
+  all.parts[0] = 100;
+  all.parts[1] = 32;
+  all.part_of[0] = 1;
+  all.part_of[1] = -1;
+  assert_ok(cs_configuration_plan(&all, "merged", &input, &s->plan));
+  assert_ok(cs_plan_to_json(s->plan, s->program, &s->text));
+  cs_configuration_free(&all);
+}
+
+static int first_member(const cs_plan *plan) {
+  int p = 0;
+  while (p < plan->n_tasks && plan->tasks[p].merged < 0) p++;
+  assert_true(p < plan->n_tasks);
+  return p;
+}
+
+static void merges_priorities_and_parts_come_back(void **state) {
+  (void)state;
+  subject s;
+  cs_plan *back = NULL;
+  char *again = NULL;
+  make_subject(&s, "googlenet");
+  make_merged(&s);
+  assert_ok(cs_plan_from_json(s.text, strlen(s.text), "plan.json", s.graph, &back));
+  assert_ok(cs_plan_check(back, s.program, 0, 0));
+  assert_ok(cs_plan_to_json(back, s.program, &again));
+  assert_string_equal(again, s.text);
+  for (int p = 0; p < back->n_tasks; p++) {
+    assert_int_equal(back->tasks[p].merged, s.plan->tasks[p].merged);
+    assert_int_equal(back->tasks[p].priority, s.plan->tasks[p].priority);
+  }
+  assert_int_equal(back->n_parts, 2);
+  assert_int_equal(back->parts[0], 100);
+  assert_int_equal(back->stream_part[0], 1);
+  assert_int_equal(back->stream_part[1], -1);
+  assert_int_equal(cs_plan_leader(back, first_member(back)), first_member(back) - 1);
+  cs_plan_destroy(back);
+  free(again);
+  free_subject(&s);
+}
+
 /* ---- What is refused ---- */
 
 typedef struct edit {
@@ -208,6 +277,81 @@ static void whatever_is_wrong_is_named(void **state) {
   free_subject(&s);
 }
 
+/* Changes of a plan with a merged launch, made at its first member (%d) or the one before (%b). */
+static const edit merged_edits[] = {
+    {"tasks/%d/merged", "3", ".merged: found an integer, wanted a string"},
+    {"tasks/%d/merged", "\"nobody\"", ".merged: found \"nobody\", wanted a task launched earlier"},
+    {"tasks/%b/merged", "\"%d\"", "wanted a task launched earlier"}, /* its own member */
+    {"tasks/%d/stream", "%o", "wanted a task of the same stream"},
+    {"tasks/%d/candidate/id", "\"other\"",
+     "wanted a task with the same candidate, one that merges"},
+    {"tasks/%d/candidate/merges", "false",
+     "wanted a task with the same candidate, one that merges"},
+    {"tasks/%d/candidate/merges", "1", ".candidate.merges: found an integer, wanted true or false"},
+    {"tasks/%d/candidate/workspace_bytes", "256", "wanted candidates without workspace"},
+    {"tasks/%d/priority", "%p", "wanted a task of the same priority"},
+    {"tasks/%d/priority", "2", ".priority: found 2, wanted 0 to 1"},
+    {"tasks/%d/priority", "null", ".priority: found null, wanted an integer"},
+    {"split", "[]", "$.split: found an array, wanted an object"},
+    {"split/streams", NULL, "$.split: key \"streams\" is missing"},
+    {"split/more", "1", "$.split: unknown key \"more\""},
+    {"split/parts", "[]", "$.split.parts: found 0 parts, wanted 1 to 4"},
+    {"split/parts", "[1,1,1,1,1]", "$.split.parts: found 5 parts, wanted 1 to 4"},
+    {"split/parts", "7", "$.split.parts: found an integer, wanted an array"},
+    {"split/parts/1", "0", "$.split.parts[1]: found an integer 0, wanted SMs, 1 or more"},
+    {"split/streams", "{}", "$.split.streams: found an object, wanted an array"},
+    {"split/streams", "[0]", "$.split.streams: found 1 entries, wanted one a stream (2)"},
+    {"split/streams/0", "2", "$.split.streams[0]: found an integer 2, wanted null"},
+    {"split/streams/0", "-1", "$.split.streams[0]: found an integer -1, wanted null"},
+};
+
+/* %d: position of the member, %b: the one before it; in a value %o: the other stream, %p: the other
+ * priority, "%d": the member's name. */
+static char *expanded(const char *text, const subject *s, bool value) {
+  int d = first_member(s->plan);
+  const cs_plan_task *member = &s->plan->tasks[d];
+  cs_strbuf out = {0};
+  char *taken = NULL;
+  for (; *text; text++) {
+    if (*text != '%') {
+      cs_strbuf_append(&out, text, 1);
+      continue;
+    }
+    text++;
+    if (*text == 'd' && value)
+      cs_strbuf_printf(&out, "%s", s->program->tasks[member->task].name);
+    else
+      cs_strbuf_printf(&out, "%d",
+                       *text == 'd'   ? d
+                       : *text == 'b' ? d - 1
+                       : *text == 'o' ? 1 - member->stream
+                                      : 1 - member->priority);
+  }
+  assert_ok(cs_strbuf_take(&out, &taken));
+  return taken;
+}
+
+static void whatever_is_wrong_with_a_merge_or_a_split_is_named(void **state) {
+  (void)state;
+  subject s;
+  cs_plan *back = NULL;
+  make_subject(&s, "googlenet");
+  make_merged(&s);
+  for (size_t i = 0; i < sizeof merged_edits / sizeof merged_edits[0]; i++) {
+    edit change = merged_edits[i];
+    char *where = expanded(change.where, &s, false);
+    char *value = change.value ? expanded(change.value, &s, true) : NULL;
+    char *text = edited(s.text, &(edit){where, value, NULL});
+    assert_fails(cs_plan_from_json(text, strlen(text), "plan.json", s.graph, &back),
+                 CS_CODE_BAD_INPUT, change.wanted);
+    assert_null(back);
+    free(text);
+    free(where);
+    free(value);
+  }
+  free_subject(&s);
+}
+
 static void broken_text_is_refused(void **state) {
   (void)state;
   subject s;
@@ -253,9 +397,13 @@ static void order_in_the_file_is_checked(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_plan_comes_back_as_it_was),  cmocka_unit_test(identity_is_checked),
-      cmocka_unit_test(whatever_is_wrong_is_named),   cmocka_unit_test(broken_text_is_refused),
+      cmocka_unit_test(a_plan_comes_back_as_it_was),
+      cmocka_unit_test(identity_is_checked),
+      cmocka_unit_test(whatever_is_wrong_is_named),
+      cmocka_unit_test(broken_text_is_refused),
       cmocka_unit_test(order_in_the_file_is_checked),
+      cmocka_unit_test(merges_priorities_and_parts_come_back),
+      cmocka_unit_test(whatever_is_wrong_with_a_merge_or_a_split_is_named),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -188,7 +188,7 @@ static double latency(const fixture *f, const cs_launch *launches, int n, int n_
 static void latency_is_the_models(void **state) {
   fixture *f = *state;
   const char *names[] = {"inception_3a/3x3", "inception_3a/5x5"};
-  cs_launch launches[2] = {{.name = names[0]}, {.name = names[1]}};
+  cs_launch launches[2] = {{.name = names[0], .merged = -1}, {.name = names[1], .merged = -1}};
   double us[2];
   for (int i = 0; i < 2; i++) {
     launches[i].exec = prepare(f, names[i]);
@@ -212,7 +212,7 @@ static void latency_is_the_models(void **state) {
 static void kernels_are_the_recorded_ones(void **state) {
   fixture *f = *state;
   const cs_record *record = fastest(f, "inception_3a/3x3");
-  cs_launch launches[2] = {{.exec = prepare(f, "inception_3a/3x3"), .name = "a"}};
+  cs_launch launches[2] = {{.exec = prepare(f, "inception_3a/3x3"), .name = "a", .merged = -1}};
   cs_kernel_info infos[8];
   cs_schedule *schedule = NULL;
   int count = 0;

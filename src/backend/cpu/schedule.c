@@ -115,6 +115,11 @@ static cs_status check_launch(const cs_launch *launches, int i, int n_streams) {
       return cs_error(CS_CODE_INTERNAL,
                       "launch %d (%s): waits for launch %d, wanted an earlier one", i, launch->name,
                       launch->waits[w]);
+  if (launch->merged >= 0)
+    return cs_error(CS_CODE_BAD_INPUT,
+                    "launch %d (%s) is merged with launch %d, wanted -1: no candidate of the CPU "
+                    "merges",
+                    i, launch->name, launch->merged);
   return CS_OK;
 }
 

@@ -22,6 +22,10 @@ static cs_status copy_launches(cs_schedule *s, const cs_launch *launches, int n)
                         l->waits[w]);
       }
     }
+    if (l->merged >= 0) {
+      return cs_error(CS_CODE_BAD_INPUT, "%s is merged with launch %d: no kernel merges", l->name,
+                      l->merged);
+    }
     CS_RETURN_IF_ERROR(cs_bound_create(l, &s->launches[i]));
     s->n_launches = i + 1;
     if (l->n_waits) memcpy(waits, l->waits, (size_t)l->n_waits * sizeof(*waits));
