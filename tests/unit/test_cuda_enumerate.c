@@ -506,6 +506,46 @@ static void arguments_bind(void **state) {
   }
 }
 
+static void fails(cs_status st, const char *wanted) {
+  if (cs_status_code(st) != CS_CODE_BAD_INPUT || !strstr(cs_status_message(st), wanted))
+    fail_msg("found %s, wanted %s", cs_status_message(st), wanted);
+  cs_status_free(st);
+}
+
+/* A merged launch: its kernel gets the leader's and every member's tensors; others are refused. */
+static void one_kernel_gets_all_of_a_merged_launch(void **state) {
+  (void)state;
+  enum { N = CS_CUDA_MERGE_MOST + 1 };
+  char memory[2 * N], id[] = "cuda.mma.v1-64x64", other_id[] = "cuda.mma.v1-32x32",
+                      plain_id[] = "cuda.conv.v1";
+  cs_exec exec = {.kind = CS_EXEC_KERNEL, .id = id, .kernel = id}, other = exec, plain = exec;
+  cs_bound bounds[N];
+  other.id = other_id, other.kernel = other_id;
+  plain.id = plain_id, plain.kernel = plain_id;
+  for (int i = 0; i < N; i++) {
+    cs_launch launch = {.exec = &exec,
+                        .name = "conv",
+                        .merged = i - 1 < 0 ? -1 : 0,
+                        .inputs = {&memory[2 * i]},
+                        .output = &memory[2 * i + 1]};
+    ok(cs_bound_create(&launch, &bounds[i]));
+  }
+  for (int i = 1; i < CS_CUDA_MERGE_MOST; i++) ok(cs_bound_join(&bounds[0], &bounds[i]));
+  assert_int_equal(bounds[0].n_parts, CS_CUDA_MERGE_MOST);
+  for (int i = 0; i < CS_CUDA_MERGE_MOST; i++) {
+    assert_ptr_equal(bounds[0].parts[i].desc, &exec.desc);
+    assert_ptr_equal(bounds[0].parts[i].inputs[0], &memory[2 * i]);
+    assert_ptr_equal(bounds[0].parts[i].output, &memory[2 * i + 1]);
+  }
+  ok(cs_bound_launch(&bounds[1], NULL, NULL)); /* the leader's kernel does it: no device needed */
+  fails(cs_bound_join(&bounds[0], &bounds[N - 1]), "has 8 operations already");
+  bounds[2].launch.exec = &other;
+  fails(cs_bound_join(&bounds[1], &bounds[2]), "wanted one kernel that merges");
+  bounds[1].launch.exec = bounds[2].launch.exec = &plain;
+  fails(cs_bound_join(&bounds[1], &bounds[2]), "wanted one kernel that merges");
+  for (int i = 0; i < N; i++) cs_bound_clear(&bounds[i]);
+}
+
 static void engine_ids_parse_strictly(void **state) {
   (void)state;
   cs_engine_id id;
@@ -551,6 +591,7 @@ int main(void) {
       cmocka_unit_test(large_output_padding_is_no_backward_data),
       cmocka_unit_test(the_conformance_table_enumerates),
       cmocka_unit_test(arguments_bind),
+      cmocka_unit_test(one_kernel_gets_all_of_a_merged_launch),
       cmocka_unit_test(engine_ids_parse_strictly),
   };
   return cmocka_run_group_tests(tests, open_h100, close_h100);

@@ -28,7 +28,8 @@ static cs_status add_kernels(const cs_op_desc *desc, cs_candidate_list *out) {
   int n = cs_cuda_kernel_variants(desc, ids, CS_CUDA_VARIANTS_MOST);
   n = (int)cs_min_i64(n, CS_CUDA_VARIANTS_MOST);
   for (int i = 0; i < n; i++) {
-    cs_candidate candidate = {.deterministic = true, .fused = true};
+    cs_candidate candidate = {
+        .deterministic = true, .fused = true, .merges = cs_cuda_kernel_merges(ids[i])};
     cs_status st = cs_strdup_to(ids[i], &candidate.id);
     if (st == CS_OK) st = family_of_kernel(ids[i], &candidate.family);
     if (st == CS_OK) st = cs_candidate_list_add(out, &candidate);

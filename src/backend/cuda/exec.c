@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "backend/cuda/cudnn_engines.h"
-#include "backend/cuda/kernels.h"
 
 /* A stored plan saves building the operation graph; where cuDNN no longer takes it, engine and
  * knobs say the same. */
@@ -181,7 +180,35 @@ cs_status cs_bound_create(const cs_launch *launch, cs_bound *out) {
   return st;
 }
 
+static cs_cuda_merge_part part_of(const cs_bound *bound) {
+  const cs_launch *launch = &bound->launch;
+  return (cs_cuda_merge_part){&launch->exec->desc, launch->inputs, launch->weights, launch->output};
+}
+
+cs_status cs_bound_join(cs_bound *leader, const cs_bound *member) {
+  const cs_exec *own = leader->launch.exec, *other = member->launch.exec;
+  if (own->kind != CS_EXEC_KERNEL || other->kind != CS_EXEC_KERNEL ||
+      strcmp(own->id, other->id) != 0 || !cs_cuda_kernel_merges(own->kernel)) {
+    return cs_error(CS_CODE_BAD_INPUT,
+                    "%s (%s) is merged with %s (%s), wanted one kernel that merges", member->name,
+                    other->id, leader->name, own->id);
+  }
+  if (!leader->parts) {
+    leader->parts = cs_calloc(CS_CUDA_MERGE_MOST, sizeof(*leader->parts));
+    if (!leader->parts) return cs_no_memory("a merged launch", sizeof(*leader->parts));
+    leader->parts[leader->n_parts++] = part_of(leader);
+  }
+  if (leader->n_parts == CS_CUDA_MERGE_MOST) {
+    return cs_error(CS_CODE_BAD_INPUT, "%s is merged with %s, which has %d operations already",
+                    member->name, leader->name, leader->n_parts);
+  }
+  leader->parts[leader->n_parts++] = part_of(member);
+  return CS_OK;
+}
+
 void cs_bound_clear(cs_bound *bound) {
+  free(bound->parts);
+  bound->parts = NULL;
   cs_descriptor_destroy(&bound->pack);
   free(bound->name);
   bound->name = NULL;
@@ -194,6 +221,10 @@ bool cs_bound_needs_cudnn(const cs_bound *bound) {
 static cs_status launch_any(const cs_bound *bound, cs_cudnn_slot *slot, cudaStream_t stream) {
   const cs_launch *launch = &bound->launch;
   const cs_exec *exec = launch->exec;
+  if (launch->merged >= 0) return CS_OK;
+  if (bound->n_parts > 0) {
+    return cs_cuda_kernel_launch_merged(bound->parts, bound->n_parts, exec->kernel, stream);
+  }
   if (exec->kind == CS_EXEC_KERNEL) {
     return cs_cuda_kernel_launch(&exec->desc, exec->kernel, launch->inputs, launch->weights,
                                  launch->output, stream);

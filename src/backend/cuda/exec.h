@@ -5,6 +5,7 @@
 #include "backend/cuda/cuda_backend.h"
 #include "backend/cuda/cudnn_legacy.h"
 #include "backend/cuda/cudnn_plan.h"
+#include "backend/cuda/kernels.h"
 
 typedef enum cs_exec_kind {
   CS_EXEC_GRAPH,  /* a graph-API plan */
@@ -47,11 +48,17 @@ typedef struct cs_bound {
   cs_launch launch; /* name is a copy of its own; waits stay the schedule's */
   char *name;
   cudnnBackendDescriptor_t pack; /* graph plans: the variant pack */
+  cs_cuda_merge_part *parts;     /* of the leader of a merged launch: its own and the members' */
+  int n_parts;
 } cs_bound;
 cs_status cs_bound_create(const cs_launch *launch, cs_bound *out) CS_MUST_USE;
+/* Makes `member`, whose launch says so, part of the leader's kernel; both stay where they are until
+ * they are cleared. BAD_INPUT: no kernel computes both. */
+cs_status cs_bound_join(cs_bound *leader, const cs_bound *member) CS_MUST_USE;
 void cs_bound_clear(cs_bound *bound);
 bool cs_bound_needs_cudnn(const cs_bound *bound);
-/* Enqueues on `stream`; `slot` may be NULL where cuDNN is not needed. Errors name the launch. */
+/* Enqueues on `stream`, of a merged launch all at the leader and nothing at the others; `slot` may
+ * be NULL where cuDNN is not needed. Errors name the launch. */
 cs_status cs_bound_launch(const cs_bound *bound, cs_cudnn_slot *slot,
                           cudaStream_t stream) CS_MUST_USE;
 

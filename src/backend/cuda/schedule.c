@@ -3,6 +3,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Launch i into that of its leader, directly before it on the same stream. */
+static cs_status join_launch(cs_schedule *s, int i) {
+  const cs_launch *l = &s->launches[i].launch;
+  const cs_launch *before = i > 0 ? &s->launches[i - 1].launch : NULL;
+  if (!before || l->merged != (before->merged >= 0 ? before->merged : i - 1) ||
+      l->stream != before->stream || l->n_waits > 0 || l->workspace) {
+    return cs_error(CS_CODE_INTERNAL,
+                    "%s: launch %d is merged with launch %d, wanted that of the launch before it, "
+                    "on its stream, without waits or workspace",
+                    l->name, i, l->merged);
+  }
+  return cs_bound_join(&s->launches[l->merged], &s->launches[i]);
+}
+
 static cs_status copy_launches(cs_schedule *s, const cs_launch *launches, int n) {
   int64_t n_waits = 0;
   for (int i = 0; i < n; i++) n_waits += launches[i].n_waits;
@@ -22,12 +36,9 @@ static cs_status copy_launches(cs_schedule *s, const cs_launch *launches, int n)
                         l->waits[w]);
       }
     }
-    if (l->merged >= 0) {
-      return cs_error(CS_CODE_BAD_INPUT, "%s is merged with launch %d: no kernel merges", l->name,
-                      l->merged);
-    }
     CS_RETURN_IF_ERROR(cs_bound_create(l, &s->launches[i]));
     s->n_launches = i + 1;
+    if (l->merged >= 0) CS_RETURN_IF_ERROR(join_launch(s, i));
     if (l->n_waits) memcpy(waits, l->waits, (size_t)l->n_waits * sizeof(*waits));
     s->launches[i].launch.waits = waits;
     waits += l->n_waits;
