@@ -107,8 +107,8 @@ __device__ __forceinline__ void round_operand(uint32_t (&a)[4]) {
  * together are in different banks. */
 template <typename C>
 __device__ __forceinline__ uint32_t place(int row, int v) {
-  static_assert(C::kVectors == 8 || C::kVectors == 4, "128 or 64 bytes a row");
-  int swizzled = C::kVectors == 8 ? v ^ (row & 7) : v ^ ((row >> 1) & 3);
+  static_assert(C::kVectors >= 4 && C::kVectors <= 16, "64, 128 or 256 bytes a row");
+  int swizzled = C::kVectors == 4 ? v ^ ((row >> 1) & 3) : v ^ (row & 7);
   return (uint32_t)(row * C::kBytes + swizzled * 16);
 }
 
@@ -316,23 +316,24 @@ __global__ void __launch_bounds__(C::kThreads)
 
 /* Large tiles read each operand less often; small ones, and those that share a sum among warps,
  * reach more SMs where there are few pixels. */
-using Tile128x128 = Tile<128, 128, 2, 4, 1, 64, 4>;
+using Tile128x128 = Tile<128, 128, 2, 4, 1, 128, 3>;
 using Tile128x64 = Tile<128, 64, 2, 2, 1, 128, 3>;
 using Tile64x128 = Tile<64, 128, 2, 2, 1, 128, 3>;
-using Tile64x64 = Tile<64, 64, 2, 2, 1, 128, 4>;
-using Tile128x32 = Tile<128, 32, 4, 1, 1, 128, 3>;
+using Tile64x64 = Tile<64, 64, 2, 1, 2, 128, 3>;
 using Tile64x32 = Tile<64, 32, 2, 1, 2, 128, 4>;
-using Tile32x32 = Tile<32, 32, 1, 1, 4, 128, 6>;
+using Tile32x64 = Tile<32, 64, 1, 2, 4, 256, 3>;
+using Tile32x32 = Tile<32, 32, 1, 1, 4, 256, 4>;
+using Tile16x32 = Tile<16, 32, 1, 1, 8, 256, 4>;
 
 struct MmaVariant {
   const char *id;
   int rows, columns; /* of a tile */
 };
 const MmaVariant kVariants[] = {
-    {"cuda.mma.v1-128x128", 128, 128}, {"cuda.mma.v1-128x64", 128, 64},
-    {"cuda.mma.v1-64x128", 64, 128},   {"cuda.mma.v1-64x64", 64, 64},
-    {"cuda.mma.v1-128x32", 128, 32},   {"cuda.mma.v1-64x32", 64, 32},
-    {"cuda.mma.v1-32x32", 32, 32},
+    {"cuda.mma.v2-128x128", 128, 128}, {"cuda.mma.v2-128x64", 128, 64},
+    {"cuda.mma.v2-64x128", 64, 128},   {"cuda.mma.v2-64x64", 64, 64},
+    {"cuda.mma.v2-64x32", 64, 32},     {"cuda.mma.v2-32x64", 32, 64},
+    {"cuda.mma.v2-32x32", 32, 32},     {"cuda.mma.v2-16x32", 16, 32},
 };
 constexpr int kVariantCount = (int)(sizeof kVariants / sizeof *kVariants);
 
@@ -345,7 +346,7 @@ int variant_of(const char *id) {
 /* Elements between packed filters: whole stages of every variant. */
 int64_t filter_row(const cs_op_desc *desc) {
   return cs_round_up(cs_op_weight_elements(desc) / desc->attrs.conv.out_channels,
-                     128 / cs_dtype_size(desc->output.dtype));
+                     256 / cs_dtype_size(desc->output.dtype));
 }
 
 int64_t filters_bytes(const cs_op_desc *desc) {
@@ -355,7 +356,9 @@ int64_t filters_bytes(const cs_op_desc *desc) {
 
 bool is_pointwise(const cs_op_desc *desc) {
   const cs_conv_attrs *conv = &desc->attrs.conv;
-  return conv->kernel[0] == 1 && conv->kernel[1] == 1 && conv->pads[0] == 0 && conv->pads[1] == 0;
+  bool padded =
+      conv->pads[0] != 0 || conv->pads[1] != 0 || conv->pads[2] != 0 || conv->pads[3] != 0;
+  return conv->kernel[0] == 1 && conv->kernel[1] == 1 && !padded;
 }
 
 bool takes(const cs_op_desc *desc) {
@@ -522,11 +525,13 @@ cs_status launch_variant(const cs_cuda_merge_part *parts, int n, int variant, cu
     case 3:
       return launch_parts<T, Tile64x64>(parts, n, variant, stream);
     case 4:
-      return launch_parts<T, Tile128x32>(parts, n, variant, stream);
-    case 5:
       return launch_parts<T, Tile64x32>(parts, n, variant, stream);
-    default:
+    case 5:
+      return launch_parts<T, Tile32x64>(parts, n, variant, stream);
+    case 6:
       return launch_parts<T, Tile32x32>(parts, n, variant, stream);
+    default:
+      return launch_parts<T, Tile16x32>(parts, n, variant, stream);
   }
 }
 
