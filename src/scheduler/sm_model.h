@@ -70,6 +70,11 @@ cs_status cs_sm_kernel_list_prepare(const cs_sm_model *model, const char *candid
                                     const cs_kernel_profile *kernels, int n, double solo_us,
                                     cs_sm_kernel *out) CS_MUST_USE;
 
+/* n kernels as one: its blocks are all of theirs, a block takes what the greediest takes and as
+ * long as theirs on average, the whole at least as long as the longest alone; one launch gap. */
+void cs_sm_kernel_merge(const cs_sm_model *model, const cs_sm_kernel *const *kernels, int n,
+                        cs_sm_kernel *out);
+
 /* One launch. Launches of a stream run one after the other. */
 typedef struct cs_sm_launch {
   const cs_sm_kernel *kernel;

@@ -38,6 +38,7 @@ int64_t sim_exec_workspace(const cs_exec *exec);
 int64_t sim_exec_weight_bytes(const cs_exec *exec);
 cs_status sim_pack_weights(const cs_exec *exec, const float *weight, const float *bias,
                            void *host_out) CS_MUST_USE;
+const cs_candidate *sim_exec_candidate(const cs_exec *exec);
 /* The candidate's kernels for the model, and as they were recorded (NULL: they were not). */
 const cs_sm_operation *sim_exec_operation(const cs_exec *exec);
 const cs_kernel_profile *sim_exec_kernels(const cs_exec *exec);
