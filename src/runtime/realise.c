@@ -143,8 +143,9 @@ cs_status cs_realised_reschedule(cs_realised *realised, int n_streams) {
   const cs_backend_vtable *vtable = realised->backend->vtable;
   if (realised->schedule) vtable->schedule_destroy(realised->schedule);
   realised->schedule = NULL;
+  const cs_stream_set streams = {.n = n_streams};
   CS_RETURN_IF_ERROR(vtable->schedule_create(realised->backend, realised->launches,
-                                             realised->n_launches, n_streams, !realised->no_graph,
+                                             realised->n_launches, &streams, !realised->no_graph,
                                              &realised->schedule));
   return count_kernels(realised);
 }

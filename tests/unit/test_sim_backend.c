@@ -174,7 +174,8 @@ static cs_exec *prepare(const fixture *f, const char *task) {
 static double latency(const fixture *f, const cs_launch *launches, int n, int n_streams) {
   cs_schedule *schedule = NULL;
   double us[3], b2b;
-  ok(f->vtable->schedule_create(f->backend, launches, n, n_streams, true, &schedule));
+  ok(f->vtable->schedule_create(f->backend, launches, n, &(cs_stream_set){.n = n_streams}, true,
+                                &schedule));
   ok(f->vtable->schedule_latency(schedule, 3, us));
   assert_true(us[0] == us[1] && us[1] == us[2]);
   ok(f->vtable->schedule_b2b(schedule, 10, &b2b));
@@ -250,7 +251,7 @@ static void kernels_are_the_recorded_ones(void **state) {
   int count = 0;
   launches[1] = launches[0];
   assert_in_range(record->n_kernels, 1, 4);
-  ok(f->vtable->schedule_create(f->backend, launches, 2, 1, true, &schedule));
+  ok(f->vtable->schedule_create(f->backend, launches, 2, &cs_one_stream, true, &schedule));
   ok(f->vtable->schedule_kernels(schedule, NULL, 0, &count));
   assert_int_equal(count, 2 * record->n_kernels);
   ok(f->vtable->schedule_kernels(schedule, infos, 8, &count));

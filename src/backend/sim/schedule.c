@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "backend/sim/sim.h"
+#include "profiler/partition.h"
 
 struct cs_schedule {
   const cs_exec **execs;   /* per launch; NULL: it is part of the launch before it */
@@ -66,15 +67,13 @@ done:
   return st;
 }
 
-cs_status sim_schedule_create(cs_backend *backend, const cs_launch *launches, int n, int n_streams,
-                              bool use_graph, cs_schedule **out) {
+cs_status sim_schedule_create(cs_backend *backend, const cs_launch *launches, int n,
+                              const cs_stream_set *streams, bool use_graph, cs_schedule **out) {
   (void)use_graph;
   cs_status st = CS_OK;
   *out = NULL;
-  if (n < 0 || n_streams < 1) {
-    return cs_error(CS_CODE_INTERNAL, "found %d launches on %d streams, wanted one stream or more",
-                    n, n_streams);
-  }
+  if (n < 0) return cs_error(CS_CODE_INTERNAL, "found %d launches, wanted 0 or more", n);
+  CS_RETURN_IF_ERROR(cs_stream_set_check(streams, &((sim_backend *)backend)->info));
   cs_schedule *schedule = cs_calloc(1, sizeof *schedule);
   if (!schedule) return cs_no_memory("a schedule", sizeof *schedule);
   schedule->n = n;
