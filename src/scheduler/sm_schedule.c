@@ -114,7 +114,9 @@ static cs_status expand(const cs_sm_step *steps, int n, expansion *e) {
       e->launches[e->n_launches++] = (cs_sm_launch){.kernel = &step->operation->kernels[k],
                                                     .stream = step->stream,
                                                     .waits = waits,
-                                                    .n_waits = k == 0 ? step->n_waits : 0};
+                                                    .n_waits = k == 0 ? step->n_waits : 0,
+                                                    .part = step->part,
+                                                    .priority = step->priority};
     }
     e->last[i] = e->n_launches - 1;
     n_waits += step->n_waits;
@@ -122,14 +124,19 @@ static cs_status expand(const cs_sm_step *steps, int n, expansion *e) {
   return CS_OK;
 }
 
-cs_status cs_sm_schedule_simulate(cs_sm_model *model, const cs_sm_step *steps, int n,
-                                  cs_sm_span *spans, double *total_us) {
+cs_status cs_sm_schedule_simulate(cs_sm_model *model, const cs_sm_parts *parts,
+                                  const cs_sm_step *steps, int n, cs_sm_span *spans,
+                                  double *total_us) {
+  const cs_sm_parts whole = {0};
   cs_status st = CS_OK;
   expansion e = {0};
   cs_sm_timeline timeline;
   CS_TRY(st, make_room(steps, n, &e), done);
   CS_TRY(st, expand(steps, n, &e), done);
-  CS_TRY(st, cs_sm_simulate(model, e.launches, e.n_launches, 1, e.spans, &timeline), done);
+  CS_TRY(st,
+         cs_sm_simulate_parts(model, parts ? parts : &whole, e.launches, e.n_launches, 1, e.spans,
+                              &timeline),
+         done);
   *total_us = timeline.total_us;
   for (int i = 0; spans && i < n; i++) {
     int n_kernels = steps[i].operation ? steps[i].operation->n_kernels : 0;

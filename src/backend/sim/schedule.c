@@ -33,7 +33,8 @@ static cs_status count_members(const cs_launch *launches, int n, int i, int *out
 
 /* The step of launch i, and of those that are part of it: *n of them. */
 static cs_status fill_steps(const sim_backend *sim, const cs_launch *launches, int i,
-                            cs_schedule *schedule, cs_sm_step *steps, int *n) {
+                            const cs_stream_set *streams, cs_schedule *schedule, cs_sm_step *steps,
+                            int *n) {
   const cs_launch *leader = &launches[i];
   const cs_sm_operation *operations[CS_MERGE_MOST];
   if (leader->merged >= 0) {
@@ -42,26 +43,35 @@ static cs_status fill_steps(const sim_backend *sim, const cs_launch *launches, i
                     "directly before",
                     i, leader->name, leader->merged);
   }
+  if (leader->stream < 0 || leader->stream >= streams->n) {
+    return cs_error(CS_CODE_INTERNAL, "%s: stream %d of %d", leader->name, leader->stream,
+                    streams->n);
+  }
   CS_RETURN_IF_ERROR(count_members(launches, schedule->n, i, n));
   for (int k = 0; k < *n; k++) operations[k] = sim_exec_operation(launches[i + k].exec);
   schedule->execs[i] = leader->exec;
   steps[i] = (cs_sm_step){.operation = operations[0],
                           .stream = leader->stream,
                           .waits = leader->waits,
-                          .n_waits = leader->n_waits};
+                          .n_waits = leader->n_waits,
+                          .part = cs_stream_part(streams, leader->stream),
+                          .priority = leader->priority};
   if (*n == 1) return CS_OK;
   steps[i].operation = &schedule->merged[i];
   return cs_sm_operation_merge(sim->model, operations, *n, &schedule->merged[i]);
 }
 
-static cs_status simulate(sim_backend *sim, const cs_launch *launches, cs_schedule *schedule) {
+static cs_status simulate(sim_backend *sim, const cs_launch *launches, const cs_stream_set *streams,
+                          cs_schedule *schedule) {
   cs_status st = CS_OK;
+  cs_sm_parts parts = {.n = streams->n_parts};
+  memcpy(parts.units, streams->parts, sizeof parts.units);
   cs_sm_step *steps = cs_calloc((size_t)schedule->n, sizeof *steps);
   if (!steps) return cs_no_memory("the steps of a schedule", (size_t)schedule->n * sizeof *steps);
   for (int i = 0, n = 0; i < schedule->n; i += n) {
-    CS_TRY(st, fill_steps(sim, launches, i, schedule, steps, &n), done);
+    CS_TRY(st, fill_steps(sim, launches, i, streams, schedule, steps, &n), done);
   }
-  st = cs_sm_schedule_simulate(sim->model, steps, schedule->n, NULL, &schedule->us);
+  st = cs_sm_schedule_simulate(sim->model, &parts, steps, schedule->n, NULL, &schedule->us);
 done:
   free(steps);
   return st;
@@ -83,7 +93,7 @@ cs_status sim_schedule_create(cs_backend *backend, const cs_launch *launches, in
     st = cs_no_memory("a schedule", (size_t)n * sizeof(const cs_exec *));
     goto done;
   }
-  if (n > 0) CS_TRY(st, simulate((sim_backend *)backend, launches, schedule), done);
+  if (n > 0) CS_TRY(st, simulate((sim_backend *)backend, launches, streams, schedule), done);
   *out = schedule;
   schedule = NULL;
 done:
