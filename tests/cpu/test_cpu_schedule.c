@@ -171,7 +171,7 @@ static void faulty_schedules_are_refused(void **state) {
   cs_status_free(st);
   launches[1].merged = 0;
   launches[1].n_waits = 0;
-  st = backend->vtable->schedule_create(backend, launches, 2, 1, true, &schedule);
+  st = backend->vtable->schedule_create(backend, launches, 2, &cs_one_stream, true, &schedule);
   assert_int_equal(cs_status_code(st), CS_CODE_BAD_INPUT);
   assert_non_null(strstr(cs_status_message(st), "launch 1 (second) is merged with launch 0"));
   cs_status_free(st);
