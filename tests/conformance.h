@@ -244,7 +244,7 @@ static inline cs_status cf_candidate(cf_run *run, const cs_candidate *candidate,
   launch.output = (char *)cf_at(&r.output) + run->c->output.offset;
   launch.weights = cf_at(&r.weights);
   launch.workspace = cf_at(&r.workspace);
-  CS_TRY(st, v->schedule_create(run->backend, &launch, 1, 1, true, &schedule), done);
+  CS_TRY(st, v->schedule_create(run->backend, &launch, 1, &cs_one_stream, true, &schedule), done);
   CS_TRY(st, v->schedule_run(schedule), done);
   CS_TRY(st, cf_judge(run, candidate, &r.output, verdict, size), done);
   CS_TRY(st, cf_check_untouched(run, &r, verdict, size), done);

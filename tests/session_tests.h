@@ -32,7 +32,7 @@ static void refresh_arena(cs_session *session) {
 }
 
 static void apply_fault(cs_session *session) {
-  assert_ok(cs_realised_reschedule(&session->realised, session->planned.plan->n_streams));
+  assert_ok(cs_realised_reschedule(&session->realised, session->planned.plan));
   refresh_arena(session);
 }
 

@@ -22,6 +22,7 @@ typedef struct cs_schedule cs_schedule; /* a realised schedule */
 struct cs_profile;                      /* profiler/profile.h */
 
 #define CS_MAX_DEVICE_LAYOUTS 4
+#define CS_MAX_PARTS 4 /* of a device that is split */
 
 /* What the blocks of one unit (SM) share; 0: unknown. */
 typedef struct cs_unit_limits {
@@ -48,6 +49,10 @@ typedef struct cs_device_info {
   int compute_capability; /* 90; CPU: 0 */
   int clock_mhz;          /* 0: unknown */
   cs_unit_limits unit;
+  /* What its units can be split into: parts of at least so many, in steps of so many
+   * (profiler/partition.h); 0: it cannot be split. */
+  int part_least, part_step;
+  bool priorities; /* launches may have one */
 } cs_device_info;
 
 /* How the device is doing now. NaN, -1 or "" : unknown. */
@@ -74,15 +79,24 @@ typedef struct cs_launch {
   void *output;
   const void *weights; /* exec's packed weights, exec_weight_bytes long, 256-aligned */
   void *workspace;     /* exec's workspace, 256-aligned */
-  int stream;          /* 0 … n_streams − 1 */
+  int stream;          /* 0 … n − 1 of n streams */
   int n_waits;
   const int *waits; /* launches (smaller indices, other streams) that must have finished */
   /* The launch whose kernel computes this one as well; -1: it has its own. Launches behind their
    * leader, on its stream, without waits or workspace, of a candidate that `merges`; they run at
    * the same time. A backend that cannot do it refuses (BAD_INPUT). */
   int merged;
-  int priority; /* 0: normal, 1: high; a backend that knows none ignores it */
+  int priority;     /* 1: its blocks go before those of others that are ready; 0: normal */
 } cs_launch;
+
+/* The streams of a schedule, and the parts of the device that they run on. */
+typedef struct cs_stream_set {
+  int n;
+  int n_parts;             /* 0: the device is not split */
+  int parts[CS_MAX_PARTS]; /* units (SMs) of each */
+  const int *part_of;      /* per stream: its part, -1: the whole device; NULL: all -1 */
+} cs_stream_set;
+static const cs_stream_set cs_one_stream = {.n = 1};
 
 typedef struct cs_kernel_info { /* one kernel of a schedule, from the driver */
   int launch;                   /* index into the launches, -1 if unknown */
@@ -142,9 +156,12 @@ typedef struct cs_backend_vtable {
   cs_status (*fill)(cs_backend *backend, void *device, int byte, int64_t bytes) CS_MUST_USE;
 
   /* `launches` in issue order; streams run theirs in that order. The launches, and the pointers in
-   * them except `exec`s, are copied. use_graph false: plain stream calls (CPU: no difference). */
-  cs_status (*schedule_create)(cs_backend *backend, const cs_launch *launches, int n, int n_streams,
-                               bool use_graph, cs_schedule **out) CS_MUST_USE;
+   * them except `exec`s, are copied. use_graph false: plain stream calls (CPU: no difference).
+   * BAD_INPUT, which says what was found and wanted: parts that the device cannot be split into
+   * (cs_stream_set_check), priorities that it cannot keep. */
+  cs_status (*schedule_create)(cs_backend *backend, const cs_launch *launches, int n,
+                               const cs_stream_set *streams, bool use_graph,
+                               cs_schedule **out) CS_MUST_USE;
   void (*schedule_destroy)(cs_schedule *schedule);
   /* Runs once and waits. */
   cs_status (*schedule_run)(cs_schedule *schedule) CS_MUST_USE;

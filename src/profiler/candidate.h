@@ -14,6 +14,8 @@ enum {
   CS_NOTE_STRICT_NAN = 1 << 5,
 };
 
+#define CS_MERGE_MOST 8 /* operations that one launch computes */
+
 typedef struct cs_candidate {
   char *id; /* stable identity within (operation, backend): "cudnn.graph:eng10{2=5,3=1}",
                "cudnn.legacy:IMPLICIT_PRECOMP_GEMM/tensor_op", "cuda.maxpool.v1",
@@ -26,7 +28,7 @@ typedef struct cs_candidate {
   bool fused;     /* epilogue inside; false: a sequence of kernels */
   uint32_t notes; /* CS_NOTE_* */
   int threads;    /* CPU: threads it is prepared for; 0 elsewhere */
-  bool merges;    /* one kernel can run it for several operations at once, with no workspace */
+  bool merges;    /* one kernel can run it for up to CS_MERGE_MOST operations at once */
 } cs_candidate;
 
 typedef struct cs_candidate_list {

@@ -199,8 +199,8 @@ cs_status cs_corun_schedule(const cs_corun_case *c, const cs_combination *combin
       }
     }
   }
-  CS_RETURN_IF_ERROR(
-      backend->vtable->schedule_create(backend, launches, n, together ? c->n : 1, true, out));
+  const cs_stream_set streams = {.n = together ? c->n : 1};
+  CS_RETURN_IF_ERROR(backend->vtable->schedule_create(backend, launches, n, &streams, true, out));
   return backend->vtable->schedule_run(*out); /* the first replay is not a sample */
 }
 

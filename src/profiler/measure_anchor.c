@@ -42,7 +42,9 @@ static cs_status start(const cs_measuring *measuring, cs_anchor *anchor, cs_tria
   cs_launch chain[16];
   CS_TRY(st, cs_op_buffers_pack(&anchor->buffers, trial), done);
   chain[0] = cs_op_buffers_launch(&anchor->buffers, trial, 0);
-  CS_TRY(st, vtable->schedule_create(measuring->backend, chain, 1, 1, false, &anchor->schedule),
+  CS_TRY(st,
+         vtable->schedule_create(measuring->backend, chain, 1, &cs_one_stream, false,
+                                 &anchor->schedule),
          done);
   CS_TRY(st, vtable->schedule_run(anchor->schedule), done);
   CS_TRY(st, vtable->schedule_latency(anchor->schedule, 1, &us), done);
@@ -50,7 +52,9 @@ static cs_status start(const cs_measuring *measuring, cs_anchor *anchor, cs_tria
   anchor->schedule = NULL;
   int n = us >= ANCHOR_CHAIN_US ? 1 : us <= ANCHOR_CHAIN_US / 16 ? 16 : (int)(ANCHOR_CHAIN_US / us);
   for (int i = 1; i < n; i++) chain[i] = chain[0];
-  CS_TRY(st, vtable->schedule_create(measuring->backend, chain, n, 1, true, &anchor->schedule),
+  CS_TRY(st,
+         vtable->schedule_create(measuring->backend, chain, n, &cs_one_stream, true,
+                                 &anchor->schedule),
          done);
   CS_TRY(st, vtable->schedule_run(anchor->schedule), done);
   CS_TRY(st, cs_anchor_sample(anchor, &anchor->cost_us), done);

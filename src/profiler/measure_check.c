@@ -272,7 +272,9 @@ static cs_status run_once(const cs_op_buffers *buffers, cs_trial *trial) {
   cs_status st = CS_OK;
   cs_schedule *schedule = NULL;
   cs_launch launch = cs_op_buffers_launch(buffers, trial, 0);
-  CS_TRY(st, vtable->schedule_create(buffers->backend, &launch, 1, 1, false, &schedule), done);
+  CS_TRY(st,
+         vtable->schedule_create(buffers->backend, &launch, 1, &cs_one_stream, false, &schedule),
+         done);
   double start = cs_now_seconds();
   CS_TRY(st, vtable->schedule_run(schedule), done);
   trial->rough_us = 1e6 * (cs_now_seconds() - start);

@@ -11,7 +11,8 @@
 cs_status cs_trial_schedule(const cs_op_buffers *buffers, const cs_trial *trial,
                             cs_schedule **out) {
   cs_launch launch = cs_op_buffers_launch(buffers, trial, 0);
-  return buffers->backend->vtable->schedule_create(buffers->backend, &launch, 1, 1, false, out);
+  return buffers->backend->vtable->schedule_create(buffers->backend, &launch, 1, &cs_one_stream,
+                                                   false, out);
 }
 
 static bool lacks_kernels(const cs_measuring *m, const cs_operation *operation,

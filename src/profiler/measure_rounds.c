@@ -70,7 +70,8 @@ static cs_status create_chain(const timing *t, const cs_trial *trial, int launch
   for (int i = 0; i < launches; i++) {
     chain[i] = cs_op_buffers_launch(t->buffers, trial, rotate ? i % t->plan.sets : 0);
   }
-  CS_RETURN_IF_ERROR(backend->vtable->schedule_create(backend, chain, launches, 1, true, out));
+  CS_RETURN_IF_ERROR(
+      backend->vtable->schedule_create(backend, chain, launches, &cs_one_stream, true, out));
   return backend->vtable->schedule_run(*out); /* the first replay is not a sample */
 }
 

@@ -21,7 +21,8 @@ static cs_status run_counted(const cs_op_buffers *buffers, const cs_trial *const
   cs_launch launches[CS_PARETO_MOST];
   cs_schedule *schedule = NULL;
   for (int i = 0; i < n; i++) launches[i] = cs_op_buffers_launch(buffers, trials[i], 0);
-  CS_RETURN_IF_ERROR(vtable->schedule_create(buffers->backend, launches, n, 1, false, &schedule));
+  CS_RETURN_IF_ERROR(
+      vtable->schedule_create(buffers->backend, launches, n, &cs_one_stream, false, &schedule));
   cs_status st = vtable->schedule_counters(schedule, out, capacity, count);
   vtable->schedule_destroy(schedule);
   return st;

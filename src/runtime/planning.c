@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "profiler/partition.h"
 #include "runtime/search.h"
 
 #define MAX_PLAN_BYTES ((size_t)256 << 20)
@@ -40,6 +41,10 @@ static cs_status load_plan(cs_session *session, const cs_device_info *info) {
   }
   if (st == CS_OK) {
     st = cs_annotate(cs_plan_check_split(planned->plan, info->units), "%s: $.split.parts: ", path);
+  }
+  if (st == CS_OK && planned->plan->n_parts > 0) {
+    st = cs_annotate(cs_parts_check(info, planned->plan->parts, planned->plan->n_parts),
+                     "%s: $.split.parts: ", path);
   }
   if (st == CS_OK) {
     st = cs_program_lower(planned->graph, session->settings.options.precision,

@@ -139,12 +139,15 @@ static cs_status count_kernels(cs_realised *realised) {
   return vtable->schedule_kernels(realised->schedule, NULL, 0, &realised->kernels);
 }
 
-cs_status cs_realised_reschedule(cs_realised *realised, int n_streams) {
+cs_status cs_realised_reschedule(cs_realised *realised, const cs_plan *plan) {
   const cs_backend_vtable *vtable = realised->backend->vtable;
   if (realised->schedule) vtable->schedule_destroy(realised->schedule);
   realised->schedule = NULL;
+  cs_stream_set streams = {
+      .n = plan->n_streams, .n_parts = plan->n_parts, .part_of = plan->stream_part};
+  memcpy(streams.parts, plan->parts, sizeof streams.parts);
   CS_RETURN_IF_ERROR(vtable->schedule_create(realised->backend, realised->launches,
-                                             realised->n_launches, n_streams, !realised->no_graph,
+                                             realised->n_launches, &streams, !realised->no_graph,
                                              &realised->schedule));
   return count_kernels(realised);
 }
@@ -186,7 +189,7 @@ cs_status cs_realise_launches(const cs_program *program, const cs_plan *plan, cs
                       (long long)planned->workspace_bytes);
     }
   }
-  return cs_realised_reschedule(out, plan->n_streams);
+  return cs_realised_reschedule(out, plan);
 }
 
 static cs_status build_schedule(const cs_program *program, const cs_plan *plan, cs_realised *out) {

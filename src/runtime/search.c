@@ -219,6 +219,7 @@ static cs_status run_rounds(cs_search *s, const cs_configuration *starts, int n,
   while (!cs_search_is_over(s) && !*converged) {
     int before = s->accepted;
     CS_RETURN_IF_ERROR(cs_search_blocks(s, starts, n));
+    CS_RETURN_IF_ERROR(cs_search_merges(s));
     CS_RETURN_IF_ERROR(cs_search_candidates(s));
     CS_RETURN_IF_ERROR(cs_search_pairs(s));
     CS_RETURN_IF_ERROR(cs_search_streams(s));

@@ -52,9 +52,8 @@ static cs_status window_us(cs_search *s, int window, const cs_configuration *con
   return cs_coselect_predict(s->model, places, n, us);
 }
 
-/* Tries a changed configuration where the model does not expect the window to take more than
- * `worst` times what it takes in the best. */
-static cs_status try_changed(cs_search *s, cs_configuration *changed, int window, double worst) {
+cs_status cs_search_try_changed(cs_search *s, cs_configuration *changed, int window,
+                                double worst) {
   double now = 0, then = 0;
   CS_RETURN_IF_ERROR(window_us(s, window, &s->best, &now));
   CS_RETURN_IF_ERROR(window_us(s, window, changed, &then));
@@ -63,20 +62,24 @@ static cs_status try_changed(cs_search *s, cs_configuration *changed, int window
   return cs_search_try(s, changed);
 }
 
-/* The best configuration with one placement changed. */
+/* The best configuration with one placement changed, and what it is launched with as it must be. */
 static cs_status try_move(cs_search *s, int position, cs_placement placement, double worst) {
   cs_configuration next = {0};
   CS_RETURN_IF_ERROR(cs_configuration_copy(&s->best, &next));
-  next.places[position] = placement;
-  cs_status st = try_changed(s, &next, s->model->window_of[placement.task], worst);
+  cs_coselect_change(s->model, next.places, next.n, position, placement);
+  cs_status st = cs_search_try_changed(s, &next, s->model->window_of[placement.task], worst);
   cs_configuration_free(&next);
   return st;
 }
 
-static int position_of(const cs_search *s, int task) {
+static int place_of(const cs_configuration *configuration, int task) {
   int p = 0;
-  while (s->best.places[p].task != task) p++;
+  while (configuration->places[p].task != task) p++;
   return p;
+}
+
+static int position_of(const cs_search *s, int task) {
+  return place_of(&s->best, task);
 }
 
 cs_status cs_search_candidates(cs_search *s) {
@@ -111,10 +114,19 @@ static int keep_pair(pair_choice *list, int n, pair_choice choice) {
   return n;
 }
 
-static void set_choices(const cs_search *s, cs_configuration *configuration, int a, int b,
+static void set_choice(const cs_search *s, cs_configuration *configuration, int task, int member) {
+  int p = place_of(configuration, task);
+  cs_placement to = configuration->places[p];
+  to.choice = s->model->tasks[task].choices[member];
+  cs_coselect_change(s->model, configuration->places, configuration->n, p, to);
+}
+
+/* The best configuration with the candidates of two tasks changed; `next` has room for it. */
+static void set_choices(const cs_search *s, cs_configuration *next, int a, int b,
                         const pair_choice *choice) {
-  configuration->places[position_of(s, a)].choice = s->model->tasks[a].choices[choice->first];
-  configuration->places[position_of(s, b)].choice = s->model->tasks[b].choices[choice->second];
+  memcpy(next->places, s->best.places, (size_t)next->n * sizeof *next->places);
+  set_choice(s, next, a, choice->first);
+  set_choice(s, next, b, choice->second);
 }
 
 static cs_status try_pair(cs_search *s, int a, int b) {
@@ -177,18 +189,19 @@ cs_status cs_search_streams(cs_search *s) {
   return CS_OK;
 }
 
-/* Neighbours in the launch order that do not depend on each other change places. */
+/* Neighbouring launches that do not depend on each other change places. */
 cs_status cs_search_order(cs_search *s) {
   cs_status st = CS_OK;
-  for (int p = 0; p + 1 < s->best.n && !cs_search_is_over(s) && st == CS_OK; p++) {
+  for (int p = 0; p < s->best.n && !cs_search_is_over(s) && st == CS_OK;
+       p = cs_launch_end(s->best.places, s->best.n, p)) {
     cs_configuration next = {0};
-    if (s->best.places[p].stream == s->best.places[p + 1].stream) continue;
+    int behind = cs_launch_end(s->best.places, s->best.n, p);
+    if (behind == s->best.n || s->best.places[p].stream == s->best.places[behind].stream) continue;
     CS_RETURN_IF_ERROR(cs_configuration_copy(&s->best, &next));
-    cs_placement moved = next.places[p];
-    next.places[p] = next.places[p + 1];
-    next.places[p + 1] = moved;
+    cs_placements_move_up(next.places, p, behind,
+                          cs_launch_end(next.places, next.n, behind) - behind);
     if (cs_configuration_valid(&next, s->input)) {
-      st = try_changed(s, &next, s->model->window_of[moved.task], WORSE_PLACE);
+      st = cs_search_try_changed(s, &next, s->model->window_of[next.places[p].task], WORSE_PLACE);
     }
     cs_configuration_free(&next);
   }

@@ -46,13 +46,24 @@ cs_status cs_search_name(const cs_session *session, const cs_policy_input *input
 
 /* ---- search_moves.c: one kind of change each, through the whole program ---- */
 
+/* Tries a changed configuration where the model does not expect the window to take more than
+ * `worst` times what it takes in the best. */
+cs_status cs_search_try_changed(cs_search *s, cs_configuration *changed, int window,
+                                double worst) CS_MUST_USE;
+
 /* The variants of each block that the model likes best, from the best and one of the starts. */
 cs_status cs_search_blocks(cs_search *s, const cs_configuration *starts, int n) CS_MUST_USE;
 cs_status cs_search_candidates(cs_search *s) CS_MUST_USE;
 /* Candidates of two tasks that may run beside each other, changed together. */
 cs_status cs_search_pairs(cs_search *s) CS_MUST_USE;
 cs_status cs_search_streams(cs_search *s) CS_MUST_USE;
-/* Neighbours in the launch order that do not depend on each other change places. */
+/* Neighbouring launches that do not depend on each other change places. */
 cs_status cs_search_order(cs_search *s) CS_MUST_USE;
+
+/* ---- search_merges.c ---- */
+
+/* Independent tasks of a block that have candidates in common as one launch: those of one input all
+ * at once, then any two launches; and launches of several tasks split. */
+cs_status cs_search_merges(cs_search *s) CS_MUST_USE;
 
 #endif

@@ -105,8 +105,9 @@ cs_status cs_pack_weights(cs_backend *backend, const cs_params *params, const cs
  */
 cs_status cs_realise_launches(const cs_program *program, const cs_plan *plan,
                               cs_realised *out) CS_MUST_USE;
-/* Builds the schedule anew from realised->launches (tests change them to plant faults). */
-cs_status cs_realised_reschedule(cs_realised *realised, int n_streams) CS_MUST_USE;
+/* Builds the schedule anew from realised->launches, on the streams of their plan (tests change them
+ * to plant faults). */
+cs_status cs_realised_reschedule(cs_realised *realised, const cs_plan *plan) CS_MUST_USE;
 void cs_realised_free(cs_realised *realised);
 /* Device address of a program tensor under a plan. */
 void *cs_realised_tensor(const cs_realised *realised, const cs_program *program,

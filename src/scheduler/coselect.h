@@ -14,7 +14,10 @@
 #define CS_COSELECT_CHOICES 12 /* of a task */
 #define CS_COSELECT_WITHIN 1.6 /* times the fastest: of those beyond the Pareto set */
 
-/* The candidates of a task that are worth trying: its Pareto set, then the fastest others. */
+#define CS_COSELECT_MERGING 2 /* of a task: the fastest that merge, and one for its siblings */
+
+/* The candidates of a task that are worth trying: its Pareto set, the fastest that merge, among
+ * them the one with which tasks of the same input are fastest together, then the fastest others. */
 typedef struct cs_coselect_task {
   int choices[CS_COSELECT_CHOICES], n; /* indices into the task's choices */
   cs_sm_kernel *kernels[CS_COSELECT_CHOICES];
@@ -33,8 +36,13 @@ typedef struct cs_coselect {
   cs_sm_launch *launches;
   int *waits, *last_launch, *stream_names;
   double *stream_end, *task_end;
+  cs_sm_kernel *merged; /* of merged launches, per launch */
+  bool *marks;          /* per task: of cs_coselect_join */
 } cs_coselect;
 
+/* The set of one task, without its kernels. */
+cs_status cs_coselect_choose(const cs_policy_input *input, int task,
+                             cs_coselect_task *out) CS_MUST_USE;
 cs_status cs_coselect_create(const cs_policy_input *input, cs_coselect **out) CS_MUST_USE;
 void cs_coselect_destroy(cs_coselect *c);
 /* The choice's place in the task's set; -1: it is not there. */
@@ -58,14 +66,44 @@ int cs_coselect_gather(const cs_coselect *c, const cs_configuration *configurati
 void cs_coselect_scatter(const cs_coselect *c, int window, const cs_placement *places,
                          cs_configuration *configuration);
 
+/* ---- coselect_merge.c: merged launches within n placements in launch order ---- */
+
+/* Whether the choice can be run by one kernel with others of its id. */
+bool cs_coselect_merges(const cs_coselect *c, int task, int choice);
+/* Whether any of the task's set can. */
+bool cs_coselect_may_merge(const cs_coselect *c, int task);
+/* n placements (a launch, at most CS_MERGE_MOST) at `from` to `to`, before it. */
+void cs_placements_move_up(cs_placement *places, int to, int from, int n);
+/* Makes one launch of those that p and q belong to, with candidate `id` on the stream of the first;
+ * launches between them run before it where it needs them, else behind it. False, and nothing
+ * changed: one depends on the other, they are too many, or one has no such candidate that merges
+ * in its set. */
+bool cs_coselect_join(cs_coselect *c, cs_placement *places, int n, int p, int q, const char *id);
+/* The same of several tasks; false: only some of them are joined. */
+bool cs_coselect_join_tasks(cs_coselect *c, cs_placement *places, int n, const int *tasks,
+                            int n_tasks, const char *id);
+/* Takes a placement out of its launch, to behind it; its position then. */
+int cs_coselect_leave(cs_placement *places, int n, int p);
+/* Gives a placement the stream, priority and choice of another: stream and priority are those of
+ * its whole launch; so is the candidate if all of the launch have it and it merges, or else the
+ * placement leaves its launch. */
+void cs_coselect_change(const cs_coselect *c, cs_placement *places, int n, int p, cs_placement to);
+/* The id that all the tasks have in their sets, that merges, and with which their times alone are
+ * the least but `rank`; NULL: there is none. */
+const char *cs_coselect_common(const cs_coselect *c, const int *tasks, int n, int rank);
+/* Independent tasks of a window that read what `task` reads first and have candidates that merge:
+ * out[CS_MERGE_MOST], of which `task` must be the first (else 0). */
+int cs_coselect_siblings(const cs_coselect *c, int task, int *out);
+
 /* The best configurations of one window that a local search found. */
 typedef struct cs_coselect_variants {
   cs_placement places[CS_COSELECT_VARIANTS][CS_IOS_MOST_TASKS];
   double us[CS_COSELECT_VARIANTS]; /* predicted, ascending */
   int n, n_tasks;
 } cs_coselect_variants;
-/* Searches from each of the starts, `steps` moves each. Every move changes one task's candidate or
- * stream, or its place in the order; `seed` decides which. */
+/* Searches from each of the starts, and from the first one with siblings merged, `steps` moves
+ * each. Every move changes one task's candidate or stream, its place in the order, or what it is
+ * merged with; `seed` decides which. */
 cs_status cs_coselect_search(cs_coselect *c, int window, const cs_configuration *const *starts,
                              int n_starts, int steps, uint64_t seed,
                              cs_coselect_variants *out) CS_MUST_USE;

@@ -6,45 +6,7 @@
 #include "scheduler/coselect.h"
 #include "scheduler/sm_corun.h"
 
-/* ---- Candidates worth trying ---- */
-
-/* Where some candidates' kernels are known, one whose are not cannot be weighed against them: only
- * the fastest stays. */
-static cs_pareto_point point_of(const cs_policy_input *input, const cs_task_choices *choices, int i,
-                                bool some_known) {
-  const cs_choice *choice = &choices->choices[i];
-  int n_kernels = input->device && choice->kernels ? choice->n_kernels : 0;
-  cs_pareto_point point = cs_pareto_point_of(input->device, choice->candidate, choice->cold_us,
-                                             choice->kernels, n_kernels);
-  if (n_kernels > 0 || !some_known) return point;
-  for (int c = CS_COST_REGISTERS; c < CS_COST_COUNT; c++) point.cost[c] = INFINITY;
-  if (i > 0) point.cost[CS_COST_TIME] = INFINITY;
-  return point;
-}
-
-static cs_status choose_set(const cs_policy_input *input, int task, cs_coselect_task *out) {
-  const cs_task_choices *choices = &input->choices[task];
-  cs_pareto_point *points = cs_calloc((size_t)choices->n, sizeof *points);
-  if (!points) return cs_no_memory("candidates", (size_t)choices->n * sizeof *points);
-  bool some_known = false;
-  for (int i = 0; i < choices->n; i++) some_known = some_known || choices->choices[i].kernels;
-  for (int i = 0; i < choices->n; i++) {
-    points[i] = point_of(input, choices, i, some_known && input->device);
-  }
-  int pareto[CS_PARETO_MOST];
-  int n = cs_pareto_select(points, choices->n, CS_PARETO_WITHIN, CS_PARETO_MOST, pareto);
-  for (int i = 0; i < n; i++) out->choices[out->n++] = pareto[i];
-  for (int i = 0; i < choices->n && out->n < CS_COSELECT_CHOICES; i++) {
-    bool there = false;
-    for (int k = 0; k < n; k++) there = there || pareto[k] == i;
-    if (!there &&
-        points[i].cost[CS_COST_TIME] <= CS_COSELECT_WITHIN * choices->choices[0].cold_us) {
-      out->choices[out->n++] = i;
-    }
-  }
-  free(points);
-  return CS_OK;
-}
+/* ---- Tasks and their sets ---- */
 
 int cs_coselect_member(const cs_coselect *c, int task, int choice) {
   const cs_coselect_task *t = &c->tasks[task];
@@ -94,7 +56,7 @@ static cs_status prepare_choice(cs_coselect *c, const cs_choice *choice, cs_sm_k
 
 static cs_status prepare_task(cs_coselect *c, int task) {
   cs_coselect_task *t = &c->tasks[task];
-  CS_RETURN_IF_ERROR(choose_set(c->input, task, t));
+  CS_RETURN_IF_ERROR(cs_coselect_choose(c->input, task, t));
   for (int i = 0; c->model && i < t->n; i++) {
     const cs_choice *choice = &c->input->choices[task].choices[t->choices[i]];
     CS_RETURN_IF_ERROR(prepare_choice(c, choice, &t->kernels[i], &t->n_kernels[i]));
@@ -145,13 +107,15 @@ static cs_status make_room(cs_coselect *c) {
   for (size_t t = 0; t < n_tasks; t++) waits += (size_t)c->input->program->tasks[t].n_preds;
   size_t streams = (size_t)c->input->max_streams;
   c->launches = cs_calloc(most, sizeof *c->launches);
+  c->merged = cs_calloc(most, sizeof *c->merged);
+  c->marks = cs_calloc(n_tasks, sizeof *c->marks);
   c->waits = cs_calloc(waits, sizeof *c->waits);
   c->last_launch = cs_calloc(n_tasks, sizeof *c->last_launch);
   c->task_end = cs_calloc(n_tasks, sizeof *c->task_end);
   c->stream_names = cs_calloc(streams, sizeof *c->stream_names);
   c->stream_end = cs_calloc(streams, sizeof *c->stream_end);
-  if (!c->launches || !c->waits || !c->last_launch || !c->task_end || !c->stream_names ||
-      !c->stream_end) {
+  if (!c->launches || !c->merged || !c->marks || !c->waits || !c->last_launch || !c->task_end ||
+      !c->stream_names || !c->stream_end) {
     return cs_no_memory("a simulation", most * sizeof *c->launches);
   }
   for (size_t t = 0; t < n_tasks; t++) c->last_launch[t] = -1;
@@ -202,6 +166,8 @@ void cs_coselect_destroy(cs_coselect *c) {
   free(c->window_of);
   free(c->ancestors);
   free(c->launches);
+  free(c->merged);
+  free(c->marks);
   free(c->waits);
   free(c->last_launch);
   free(c->task_end);
@@ -212,21 +178,34 @@ void cs_coselect_destroy(cs_coselect *c) {
 
 /* ---- Prediction ---- */
 
-/* Without a model of the device: tasks of different streams do not slow each other. */
+/* When one of the launch's tasks can start at the earliest, by what it depends on in its window. */
+static double ready_us(const cs_coselect *c, const cs_placement *place) {
+  const cs_task *task = &c->input->program->tasks[place->task];
+  double at = 0;
+  for (int p = 0; p < task->n_preds; p++) {
+    if (c->window_of[task->preds[p]] == c->window_of[place->task]) {
+      at = fmax(at, c->task_end[task->preds[p]]);
+    }
+  }
+  return at;
+}
+
+/* Without a model of the device: tasks of different streams, and of one launch, do not slow each
+ * other. */
 static double predict_alone(cs_coselect *c, const cs_placement *places, int n) {
   double end = 0;
   for (int s = 0; s < c->input->max_streams; s++) c->stream_end[s] = 0;
   for (int i = 0; i < n; i++) c->task_end[places[i].task] = 0;
-  for (int i = 0; i < n; i++) {
-    const cs_task *task = &c->input->program->tasks[places[i].task];
-    double at = c->stream_end[places[i].stream];
-    for (int p = 0; p < task->n_preds; p++) {
-      if (c->window_of[task->preds[p]] == c->window_of[places[i].task]) {
-        at = fmax(at, c->task_end[task->preds[p]]);
-      }
+  for (int i = 0, behind = 0; i < n; i = behind) {
+    double at = c->stream_end[places[i].stream], longest = 0;
+    behind = cs_launch_end(places, n, i);
+    for (int k = i; k < behind; k++) {
+      at = fmax(at, ready_us(c, &places[k]));
+      longest = fmax(longest, c->input->choices[places[k].task].choices[places[k].choice].cold_us);
     }
-    at += c->input->choices[places[i].task].choices[places[i].choice].cold_us;
-    c->task_end[places[i].task] = c->stream_end[places[i].stream] = at;
+    at += longest;
+    for (int k = i; k < behind; k++) c->task_end[places[k].task] = at;
+    c->stream_end[places[i].stream] = at;
     end = fmax(end, at);
   }
   return end;
@@ -238,26 +217,56 @@ static int name_stream(cs_coselect *c, int stream, int *n_streams) {
   return c->stream_names[stream];
 }
 
-/* The launches of one placement; how many. */
-static int add_launches(cs_coselect *c, const cs_placement *place, int n, int *n_waits,
+/* The member of the task's set that it runs with. */
+static int member_of(const cs_coselect *c, const cs_placement *place) {
+  int member = cs_coselect_member(c, place->task, place->choice);
+  return member < 0 ? 0 : member; /* not worth trying by itself: taken for the fastest */
+}
+
+static int kernels_of(const cs_coselect *c, const cs_placement *places, int n) {
+  int most = 0;
+  for (int i = 0; i < n; i++) {
+    int own = c->tasks[places[i].task].n_kernels[member_of(c, &places[i])];
+    if (own > most) most = own;
+  }
+  return most;
+}
+
+/* The k-th kernel of a launch of n placements; `into`: room where it is to be made of several. */
+static const cs_sm_kernel *kernel_of(const cs_coselect *c, const cs_placement *places, int n, int k,
+                                     cs_sm_kernel *into) {
+  const cs_sm_kernel *together[CS_MERGE_MOST];
+  int found = 0;
+  for (int i = 0; i < n; i++) {
+    const cs_coselect_task *t = &c->tasks[places[i].task];
+    int member = member_of(c, &places[i]);
+    if (k < t->n_kernels[member]) together[found++] = &t->kernels[member][k];
+  }
+  if (found == 1) return together[0];
+  cs_sm_kernel_merge(c->model, together, found, into);
+  return into;
+}
+
+/* The launches of n placements that are launched together; how many. */
+static int add_launches(cs_coselect *c, const cs_placement *places, int n, int at, int *n_waits,
                         int *n_streams) {
-  const cs_coselect_task *t = &c->tasks[place->task];
-  const cs_task *task = &c->input->program->tasks[place->task];
-  int member = cs_coselect_member(c, place->task, place->choice), *waits = &c->waits[*n_waits];
-  if (member < 0) member = 0; /* not worth trying by itself: taken for the fastest */
-  int stream = name_stream(c, place->stream, n_streams), found = 0;
-  for (int p = 0; p < task->n_preds; p++) {
-    if (c->last_launch[task->preds[p]] >= 0) waits[found++] = c->last_launch[task->preds[p]];
+  int *waits = &c->waits[*n_waits], found = 0, n_kernels = kernels_of(c, places, n);
+  int stream = name_stream(c, places[0].stream, n_streams);
+  for (int i = 0; i < n; i++) {
+    const cs_task *task = &c->input->program->tasks[places[i].task];
+    for (int p = 0; p < task->n_preds; p++) {
+      if (c->last_launch[task->preds[p]] >= 0) waits[found++] = c->last_launch[task->preds[p]];
+    }
   }
   *n_waits += found;
-  for (int k = 0; k < t->n_kernels[member]; k++) {
-    c->launches[n + k] = (cs_sm_launch){.kernel = &t->kernels[member][k],
-                                        .stream = stream,
-                                        .waits = k == 0 ? waits : NULL,
-                                        .n_waits = k == 0 ? found : 0};
+  for (int k = 0; k < n_kernels; k++) {
+    c->launches[at + k] = (cs_sm_launch){.kernel = kernel_of(c, places, n, k, &c->merged[at + k]),
+                                         .stream = stream,
+                                         .waits = k == 0 ? waits : NULL,
+                                         .n_waits = k == 0 ? found : 0};
   }
-  c->last_launch[place->task] = n + t->n_kernels[member] - 1;
-  return t->n_kernels[member];
+  for (int i = 0; i < n; i++) c->last_launch[places[i].task] = at + n_kernels - 1;
+  return n_kernels;
 }
 
 cs_status cs_coselect_predict(cs_coselect *c, const cs_placement *places, int n, double *us) {
@@ -270,8 +279,9 @@ cs_status cs_coselect_predict(cs_coselect *c, const cs_placement *places, int n,
     return CS_OK;
   }
   for (int s = 0; s < c->input->max_streams; s++) c->stream_names[s] = -1;
-  for (int i = 0; i < n; i++) {
-    launches += add_launches(c, &places[i], launches, &n_waits, &n_streams);
+  for (int i = 0, end = 0; i < n; i = end) {
+    end = cs_launch_end(places, n, i);
+    launches += add_launches(c, &places[i], end - i, launches, &n_waits, &n_streams);
   }
   cs_status st = cs_sm_simulate(c->model, c->launches, launches, c->cold, NULL, &timeline);
   for (int i = 0; i < n; i++) c->last_launch[places[i].task] = -1;
@@ -295,7 +305,12 @@ int cs_coselect_gather(const cs_coselect *c, const cs_configuration *configurati
                        cs_placement *out) {
   int n = 0;
   for (int p = 0; p < configuration->n; p++) {
-    if (c->window_of[configuration->places[p].task] == window) out[n++] = configuration->places[p];
+    if (c->window_of[configuration->places[p].task] != window) continue;
+    out[n] = configuration->places[p];
+    /* A launch of tasks of several windows is not one within a window. */
+    out[n].joined =
+        out[n].joined && p > 0 && n > 0 && out[n - 1].task == configuration->places[p - 1].task;
+    n++;
   }
   return n;
 }

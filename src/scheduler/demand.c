@@ -77,21 +77,23 @@ static bool counted_bound(const cs_choice *choice, bool *memory_bound) {
   return choice->n_kernels > 0;
 }
 
+double cs_choice_share(const cs_policy_input *input, const cs_choice *choice, double otherwise) {
+  const cs_device_info *device = input->device;
+  if (!device || device->units <= 0) return otherwise;
+  if (choice->candidate->threads > 0) return (double)choice->candidate->threads / device->units;
+  if (choice->n_kernels > 0 && device->unit.registers > 0) return kernels_share(device, choice);
+  return otherwise;
+}
+
 /* ---- All tasks ---- */
 
 void cs_task_demands(const cs_policy_input *input, cs_task_demand *out) {
   roofline roof = find_roofline(input);
-  const cs_device_info *device = input->device;
   for (int t = 0; t < input->program->n_tasks; t++) {
     const cs_choice *choice = fastest(input, t);
     bool memory_bound;
     out[t] = by_roofline(&input->program->tasks[t], choice->cold_us, &roof);
     if (counted_bound(choice, &memory_bound)) out[t].memory_bound = memory_bound;
-    if (!device || device->units <= 0) continue;
-    if (choice->candidate->threads > 0) {
-      out[t].share = (double)choice->candidate->threads / device->units;
-    } else if (choice->n_kernels > 0 && device->unit.registers > 0) {
-      out[t].share = kernels_share(device, choice);
-    }
+    out[t].share = cs_choice_share(input, choice, out[t].share);
   }
 }

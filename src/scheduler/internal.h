@@ -109,6 +109,8 @@ typedef struct cs_task_demand {
  * The roofline's rates are the device's peaks where known, else the best that any task of this
  * program reaches. */
 void cs_task_demands(const cs_policy_input *input, cs_task_demand *out);
+/* The same share of one choice; `otherwise` where it follows neither from kernels nor threads. */
+double cs_choice_share(const cs_policy_input *input, const cs_choice *choice, double otherwise);
 
 /* ---- Algorithms over the dependency graph of a program's tasks ---- */
 

@@ -39,15 +39,21 @@ typedef struct cs_ios_stage {
 /* The groups of a set of tasks are its weakly connected parts. */
 void cs_ios_stage_of(const cs_ios_window *window, uint32_t set, cs_ios_stage *out);
 
+/* The id of a candidate with which one kernel can run n independent tasks; NULL: none can. */
+typedef const char *(*cs_ios_merging)(void *user, const int *tasks, int n);
 typedef struct cs_ios_options {
-  int group_tasks, groups; /* most tasks of a group, most groups of a stage */
+  int group_tasks, groups; /* most tasks of a group, most groups of a stage that is not merged */
   cs_stage_cost cost;
   void *user;
+  cs_ios_merging merging; /* NULL: no stage is merged */
+  void *merging_user;
 } cs_ios_options;
-/* The stages of least total cost, and of those the fewest: stages[*n_stages] in the order they run.
- * *solved false: the work would exceed its limits, and nothing else is filled. INTERNAL: a stage's
- * cost is no time. */
+/* The stages of least total cost, and of those the fewest: stages[*n_stages] in the order they run,
+ * and merged[*n_stages] as of cs_stage (NULL: not asked for). A stage that may be merged costs the
+ * less of both. *solved false: the work would exceed its limits, and nothing else is filled.
+ * INTERNAL: a stage's cost is no time. */
 cs_status cs_ios_solve(const cs_ios_window *window, const cs_ios_options *options,
-                       uint32_t stages[CS_IOS_MOST_TASKS], int *n_stages, bool *solved) CS_MUST_USE;
+                       uint32_t stages[CS_IOS_MOST_TASKS], const char *merged[CS_IOS_MOST_TASKS],
+                       int *n_stages, bool *solved) CS_MUST_USE;
 
 #endif

@@ -1,7 +1,8 @@
 /* The dynamic program of IOS (Ding et al., MLSys 2021, section 4): the least cost of a set of tasks
  * that can run first is, over every ending of the set (no task of it leads to one outside), the
  * least cost of the rest and the cost of the ending as the last stage. Endings are pruned to groups
- * of few tasks and to few groups. */
+ * of few tasks and to few groups. A stage costs what its groups take beside one another or, where
+ * one kernel can run all of it, as one, whichever is less (the paper's two transitions). */
 #include "scheduler/ios.h"
 
 #include <math.h>
@@ -56,6 +57,7 @@ typedef struct entry {
   uint32_t last; /* of a state: its last stage */
   int n_stages;
   double us;
+  const char *merged; /* of a stage: the candidate of its one kernel */
 } entry;
 typedef struct table {
   entry *entries;
@@ -98,6 +100,22 @@ typedef struct solver {
   bool exceeded;
 } solver;
 
+/* The candidate with which the set can run as one kernel; NULL: there is none. */
+static const char *merging_of(const solver *s, const cs_stage *stage) {
+  if (!s->options->merging || stage->n < 2 || stage->n > CS_MERGE_MOST) return NULL;
+  if (stage->n_groups < stage->n) return NULL;
+  return s->options->merging(s->options->merging_user, stage->tasks, stage->n);
+}
+
+static cs_status price(const solver *s, const cs_stage *stage, double *us) {
+  CS_RETURN_IF_ERROR(s->options->cost(s->options->user, stage, us));
+  if (*us >= 0 && !isinf(*us)) return CS_OK;
+  return cs_error(CS_CODE_INTERNAL,
+                  "a stage of %d tasks in %d groups costs %g us: wanted a time of 0 or more",
+                  stage->n, stage->n_groups, *us);
+}
+
+/* INFINITY: it has too many groups and cannot be merged. */
 static cs_status stage_us(solver *s, uint32_t set, double *us) {
   const entry *known = look_up(&s->stages, set);
   if (known) {
@@ -108,12 +126,20 @@ static cs_status stage_us(solver *s, uint32_t set, double *us) {
   if (s->exceeded) return CS_OK;
   cs_ios_stage stage;
   cs_ios_stage_of(s->window, set, &stage);
-  CS_RETURN_IF_ERROR(s->options->cost(s->options->user, &stage.stage, us));
-  if (!(*us >= 0) || isinf(*us))
-    return cs_error(CS_CODE_INTERNAL,
-                    "a stage of %d tasks in %d groups costs %g us: wanted a time of 0 or more",
-                    stage.stage.n, stage.stage.n_groups, *us);
-  return put(&s->stages, (entry){.set = set, .us = *us});
+  entry found = {.set = set, .us = INFINITY};
+  if (stage.stage.n_groups <= s->options->groups)
+    CS_RETURN_IF_ERROR(price(s, &stage.stage, &found.us));
+  stage.stage.merged = merging_of(s, &stage.stage);
+  if (stage.stage.merged) {
+    double merged_us;
+    CS_RETURN_IF_ERROR(price(s, &stage.stage, &merged_us));
+    if (merged_us < found.us) {
+      found.us = merged_us;
+      found.merged = stage.stage.merged;
+    }
+  }
+  *us = found.us;
+  return isinf(found.us) ? CS_OK : put(&s->stages, found);
 }
 
 static bool is_better(const entry *a, const entry *b) {
@@ -129,7 +155,7 @@ static cs_status try_ending(solver *s, uint32_t state, uint32_t ending, entry *b
   entry rest = {0}, found = {.set = state, .last = ending};
   double us = 0;
   CS_RETURN_IF_ERROR(stage_us(s, ending, &us));
-  if (s->exceeded || (best->n_stages > 0 && us > best->us * (1 + SAME))) return CS_OK;
+  if (s->exceeded || isinf(us) || (best->n_stages > 0 && us > best->us * (1 + SAME))) return CS_OK;
   CS_RETURN_IF_ERROR(solve_state(s, state & ~ending, &rest));
   if (s->exceeded) return CS_OK;
   found.us = rest.us + us;
@@ -146,7 +172,8 @@ static cs_status extend(solver *s, uint32_t state, uint32_t ending, int bound, e
     if (members(part_of(s->window, wider, i)) > s->options->group_tasks) continue;
     s->exceeded = ++s->tries > CS_IOS_MOST_TRIES;
     if (s->exceeded) return CS_OK;
-    if (count_parts(s->window, wider) <= s->options->groups)
+    /* More groups than that are worth a look only where they may be merged. */
+    if (s->options->merging || count_parts(s->window, wider) <= s->options->groups)
       CS_RETURN_IF_ERROR(try_ending(s, state, wider, best));
     CS_RETURN_IF_ERROR(extend(s, state, wider, i, best));
   }
@@ -166,7 +193,8 @@ static cs_status solve_state(solver *s, uint32_t state, entry *out) {
 }
 
 cs_status cs_ios_solve(const cs_ios_window *window, const cs_ios_options *options,
-                       uint32_t stages[CS_IOS_MOST_TASKS], int *n_stages, bool *solved) {
+                       uint32_t stages[CS_IOS_MOST_TASKS], const char *merged[CS_IOS_MOST_TASKS],
+                       int *n_stages, bool *solved) {
   cs_status st = CS_OK;
   solver s = {.window = window, .options = options};
   entry state = {0};
@@ -179,6 +207,7 @@ cs_status cs_ios_solve(const cs_ios_window *window, const cs_ios_options *option
   for (int i = state.n_stages - 1; i >= 0; i--) {
     const entry *known = look_up(&s.states, all);
     stages[i] = known->last;
+    if (merged) merged[i] = look_up(&s.stages, known->last)->merged;
     all &= ~known->last;
   }
   *solved = true;

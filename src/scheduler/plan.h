@@ -19,8 +19,6 @@ typedef struct cs_task_choices {
   int n;
 } cs_task_choices;
 
-#define CS_MERGE_MOST 8         /* tasks of a merged launch */
-#define CS_MAX_PARTS 4          /* that the device's SMs are split into */
 #define CS_MAX_SPLIT_STREAMS 64 /* of a schedule with a split */
 
 typedef struct cs_plan_task {

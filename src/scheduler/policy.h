@@ -12,9 +12,11 @@ typedef struct cs_stage {
   const int *tasks; /* indices into the program's tasks; those of a group in the order they run */
   const int *group_of; /* per entry of tasks: 0 … n_groups − 1 */
   int n, n_groups;
+  const char *merged; /* the candidate with which one kernel runs all of them, each a group; NULL:
+                       * the groups run beside one another, each task with its fastest choice */
 } cs_stage;
-/* Microseconds from the start of a stage that has the device to itself to the end of its last task,
- * each task with its fastest choice: measured, or from a model. Called many times; the same stage
+/* Microseconds from the start of a stage that has the device to itself to the end of its last task:
+ * measured, or from a model. Called many times; the same stage
  * must always cost the same. Finite and >= 0, or the policy fails. */
 typedef cs_status (*cs_stage_cost)(void *user, const cs_stage *stage, double *us);
 

@@ -3,8 +3,10 @@
  * concurrently, and a stage starts when the one before it has ended.
  *
  * What differs: blocks and their windows (ios.h); a stage costs what `stage_cost` says, and without
- * it an estimate, where the paper measures each; the paper's other transition, which merges the
- * convolutions of a stage into one, is left out, because the graph has no pass that merges them. */
+ * it an estimate, where the paper measures each. The paper's other transition makes one convolution
+ * of those of a stage that read one input with equal kernels, strides and pads, by stacking their
+ * filters; here tasks of one input run by one kernel, which takes unlike ones as well. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "scheduler/ios.h"
@@ -19,12 +21,31 @@ typedef struct estimate {
   cs_task_demand *demands;
 } estimate;
 
+static const cs_choice *choice_of(const estimate *e, int task, const char *id) {
+  return &e->input->choices[task].choices[cs_choice_find(&e->input->choices[task], id)];
+}
+
+/* As one kernel: the longest task, and at least what the device needs for all of them, with one
+ * launch gap where each of the times alone has one (of GPUs whose kernels are known). */
+static double merged_us(const estimate *e, const cs_stage *stage) {
+  const cs_device_info *device = e->input->device;
+  double longest = 0, area = 0, gap = device && device->unit.registers > 0 ? cs_sm_h100.gap_us : 0;
+  for (int i = 0; i < stage->n; i++) {
+    const cs_choice *choice = choice_of(e, stage->tasks[i], stage->merged);
+    double share = cs_choice_share(e->input, choice, e->demands[stage->tasks[i]].share);
+    longest = fmax(longest, choice->cold_us);
+    area += fmax(choice->cold_us - gap, 0) * fmin(share, 1);
+  }
+  return fmax(longest, area + gap);
+}
+
 /* A stage takes as long as its longest group, and at least as long as the device needs for all of
  * its tasks: each takes its share of the device for its time alone. A barrier costs nothing beside:
  * a time alone holds the gap in front of a task already. */
 static cs_status estimate_stage(void *user, const cs_stage *stage, double *us) {
   const estimate *e = user;
-  *us = 0;
+  *us = stage->merged ? merged_us(e, stage) : 0;
+  if (stage->merged) return CS_OK;
   for (int group = 0; group < stage->n_groups; group++) {
     double alone = 0;
     for (int i = 0; i < stage->n; i++)
@@ -39,6 +60,43 @@ static cs_status estimate_stage(void *user, const cs_stage *stage, double *us) {
   }
   if (area > *us) *us = area;
   return CS_OK;
+}
+
+/* ---- What can be merged ---- */
+
+/* Tasks that read one input, with the candidate that all of them have, that merges without a
+ * workspace, and with which their times alone add up to the least. */
+static const char *merging_of(void *user, const int *tasks, int n) {
+  const cs_policy_input *input = user;
+  const cs_program *program = input->program;
+  const cs_task_choices *first = &input->choices[tasks[0]];
+  const char *best = NULL;
+  double best_us = INFINITY;
+  for (int i = 0; i < n; i++)
+    if (program->tasks[tasks[i]].desc.n_inputs < 1 ||
+        program->tasks[tasks[i]].inputs[0] != program->tasks[tasks[0]].inputs[0])
+      return NULL;
+  for (int c = 0; c < first->n; c++) {
+    const char *id = first->choices[c].candidate->id;
+    double us = 0;
+    for (int i = 0; i < n && us < best_us; i++) {
+      int choice = cs_choice_find(&input->choices[tasks[i]], id);
+      const cs_choice *own = choice < 0 ? NULL : &input->choices[tasks[i]].choices[choice];
+      bool merges = own && own->candidate->merges && own->candidate->workspace_bytes == 0;
+      us = merges ? us + own->cold_us : INFINITY;
+    }
+    if (us >= best_us) continue;
+    best = id;
+    best_us = us;
+  }
+  return best;
+}
+
+static bool any_merges(const cs_policy_input *input) {
+  for (int t = 0; t < input->program->n_tasks; t++)
+    for (int c = 0; c < input->choices[t].n; c++)
+      if (input->choices[t].choices[c].candidate->merges) return true;
+  return false;
 }
 
 /* ---- Windows ---- */
@@ -117,10 +175,26 @@ static int compare_ints(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
+/* All tasks by one kernel, on the first stream. */
+static cs_status place_merged(ios_state *s, const cs_stage *stage) {
+  int leader = s->n_placed;
+  for (int i = 0; i < stage->n; i++) {
+    int position = s->n_placed++, task = stage->tasks[i];
+    const cs_choice *choice = choice_of(&s->estimate, task, stage->merged);
+    CS_RETURN_IF_ERROR(cs_plan_place(s->plan, position, task, 0, choice->candidate));
+    if (i > 0) s->plan->tasks[position].merged = leader;
+  }
+  CS_RETURN_IF_ERROR(add_barrier(s, &s->plan->tasks[leader]));
+  s->before[0] = leader;
+  s->n_before = 1;
+  return CS_OK;
+}
+
 /* The first tasks of all groups, then the second ones, and so on: the longest group leads. */
 static cs_status place_stage(ios_state *s, const cs_stage *stage) {
   int stream_of[CS_IOS_MOST_TASKS];
   bool more = true;
+  if (stage->merged) return place_merged(s, stage);
   order_groups(s, stage, stream_of);
   for (int round = 0; more; round++) {
     more = false;
@@ -140,10 +214,11 @@ static cs_status place_stage(ios_state *s, const cs_stage *stage) {
 static cs_status place_window(ios_state *s, const int *tasks, int n) {
   cs_ios_window window;
   uint32_t stages[CS_IOS_MOST_TASKS];
+  const char *merged[CS_IOS_MOST_TASKS];
   int n_stages = 0;
   bool solved = false;
   fill_window(s, tasks, n, &window);
-  CS_RETURN_IF_ERROR(cs_ios_solve(&window, &s->options, stages, &n_stages, &solved));
+  CS_RETURN_IF_ERROR(cs_ios_solve(&window, &s->options, stages, merged, &n_stages, &solved));
   if (!solved) {
     CS_RETURN_IF_ERROR(place_window(s, tasks, n / 2));
     return place_window(s, tasks + n / 2, n - n / 2);
@@ -151,6 +226,7 @@ static cs_status place_window(ios_state *s, const int *tasks, int n) {
   for (int i = 0; i < n_stages; i++) {
     cs_ios_stage stage;
     cs_ios_stage_of(&window, stages[i], &stage);
+    stage.stage.merged = merged[i];
     CS_RETURN_IF_ERROR(place_stage(s, &stage.stage));
   }
   return CS_OK;
@@ -176,6 +252,10 @@ static cs_status state_init(ios_state *s, const cs_policy_input *input, cs_plan 
                                 .groups = groups < input->max_streams ? groups : input->max_streams,
                                 .cost = input->stage_cost ? input->stage_cost : estimate_stage,
                                 .user = input->stage_cost ? input->stage_user : &s->estimate};
+  if (any_merges(input)) {
+    s->options.merging = merging_of;
+    s->options.merging_user = (void *)(uintptr_t)input;
+  }
   return cs_ios_windows_of(input, &s->windows);
 }
 
@@ -207,8 +287,9 @@ const cs_policy cs_policy_ios = {
     .source =
         "IOS (Ding et al., MLSys 2021): dynamic programming over stages of concurrent groups with "
         "a barrier between them, groups of at most r tasks and stages of at most s groups (3 and "
-        "8); here without merge transitions, with a stage's cost estimated from times alone and "
-        "demands unless measured or modelled costs are given, and with blocks of more than 24 "
-        "tasks or wider than 6 planned in windows",
+        "8), or as one kernel (its merge transition); here tasks of one input are merged if a "
+        "kernel takes them all, whatever their filters, a stage's cost is estimated from times "
+        "alone and demands unless measured or modelled costs are given, and blocks of more than "
+        "24 tasks or wider than 6 are planned in windows",
     .plan = plan_ios,
 };

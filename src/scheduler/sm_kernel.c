@@ -107,6 +107,42 @@ cs_status cs_sm_kernel_prepare(const cs_sm_model *model, const cs_kernel_info *i
   return CS_OK;
 }
 
+/* ---- One kernel for several operations ---- */
+
+/* Blocks in a full wave of a kernel made ready. */
+static int64_t full_wave(const cs_device_info *device, const cs_sm_kernel *kernel) {
+  cs_kernel_info unknown = {0};
+  int per_unit = resident(device, &unknown, kernel->take);
+  return cs_max_i64(wave_of(device, per_unit, kernel->cluster), 1);
+}
+
+void cs_sm_kernel_merge(const cs_sm_model *model, const cs_sm_kernel *const *kernels, int n,
+                        cs_sm_kernel *out) {
+  const cs_device_info *device = cs_sm_model_device(model);
+  double busy_us = 0, longest_us = 0, work_us[CS_SM_RATES] = {0};
+  *out = (cs_sm_kernel){.cluster = 1};
+  for (int i = 0; i < n; i++) {
+    const cs_sm_kernel *one = kernels[i];
+    double own_us = (double)one->blocks * one->block_us;
+    double alone_us = (double)waves_of(one->blocks, full_wave(device, one)) * one->block_us;
+    out->blocks += one->blocks;
+    out->gap_us = fmax(out->gap_us, one->gap_us);
+    if (one->cluster > out->cluster) out->cluster = one->cluster;
+    for (int r = 0; r < CS_RESOURCE_COUNT; r++)
+      if (one->take[r] > out->take[r]) out->take[r] = one->take[r];
+    for (int r = 0; r < CS_SM_RATES; r++) work_us[r] += one->demand[r] * own_us;
+    busy_us += own_us;
+    longest_us = fmax(longest_us, alone_us);
+  }
+  int64_t wave = full_wave(device, out);
+  int64_t group = waves_of(waves_of(out->blocks, wave), MOST_WAVES);
+  out->blocks = waves_of(out->blocks, group);
+  double waves = (double)waves_of(out->blocks, wave);
+  out->block_us = fmax(busy_us / (double)out->blocks, longest_us / waves);
+  double held_us = (double)out->blocks * out->block_us;
+  for (int r = 0; r < CS_SM_RATES; r++) out->demand[r] = held_us > 0 ? work_us[r] / held_us : 0;
+}
+
 /* ---- The kernels of a candidate ---- */
 
 static double counted_us(const cs_kernel_profile *kernel) {

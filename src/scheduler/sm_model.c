@@ -48,7 +48,8 @@ struct cs_sm_model {
 typedef struct simulation {
   cs_sm_model *model;
   const cs_sm_launch *launches;
-  int n, n_pending, head, tail, n_running, n_finished, streams_running;
+  const cs_sm_parts *parts;
+  int n, n_pending, n_queue, n_running, n_finished, streams_running;
   bool several; /* streams */
   double now_us, front_end_us, edge_us;
   double together_us; /* with two streams or more running */
@@ -105,13 +106,29 @@ const cs_sm_constants *cs_sm_model_constants(const cs_sm_model *model) {
 
 /* ---- Setting up ---- */
 
-static cs_status check_launches(const cs_sm_launch *launches, int n, size_t *n_waits) {
+static cs_status check_parts(const cs_sm_model *model, const cs_sm_parts *parts) {
+  int units = 0;
+  bool good = parts->n >= 0 && parts->n <= CS_MAX_PARTS;
+  for (int p = 0; good && p < parts->n; p++) {
+    good = parts->units[p] > 0;
+    units += parts->units[p];
+  }
+  if (good && units <= model->device.units) return CS_OK;
+  return cs_error(CS_CODE_BAD_INPUT, "%d parts of %d SMs together; wanted: at most %d of %d",
+                  parts->n, units, CS_MAX_PARTS, model->device.units);
+}
+
+static cs_status check_launches(const cs_sm_launch *launches, int n, int n_parts, size_t *n_waits) {
   *n_waits = 0;
   for (int i = 0; i < n; i++) {
     const cs_sm_launch *launch = &launches[i];
     if (launch->stream < 0 || launch->stream >= n) {
       return cs_error(CS_CODE_BAD_INPUT, "launch %d: stream %d; wanted: 0 to %d", i, launch->stream,
                       n - 1);
+    }
+    if (n_parts > 0 && (launch->part < -1 || launch->part >= n_parts)) {
+      return cs_error(CS_CODE_BAD_INPUT, "launch %d: part %d; wanted: -1 to %d", i, launch->part,
+                      n_parts - 1);
     }
     for (int w = 0; w < launch->n_waits; w++) {
       if (launch->waits[w] >= 0 && launch->waits[w] < i) continue;
@@ -171,7 +188,7 @@ static void set_up(simulation *s) {
   }
   add_edges(s, true);
   memset(m->on_stream, 0, (size_t)s->n * sizeof *m->on_stream);
-  cs_sm_units_clear(&m->units);
+  cs_sm_units_clear(&m->units, s->parts);
 }
 
 /* ---- Launches ---- */
@@ -211,28 +228,42 @@ static void enqueue_ready(simulation *s) {
       }
     }
     if (best < 0) return;
-    m->queue[s->tail++] = m->pending[best];
+    m->queue[s->n_queue++] = m->pending[best];
     m->pending[best] = m->pending[--s->n_pending];
   }
 }
 
-/* Places blocks of the queue's head, and of the next once all of its blocks are placed. */
-static void place(simulation *s) {
+/* Places what there is room for of one launch; whether all of it is placed. */
+static bool place_one(simulation *s, int i) {
   cs_sm_model *m = s->model;
-  while (s->head < s->tail) {
-    int i = m->queue[s->head];
-    const cs_sm_launch *one = &s->launches[i];
-    sm_run *run = &m->runs[i];
-    int64_t placed = cs_sm_units_place(&m->units, i, one->stream, one->kernel,
-                                       one->kernel->blocks - run->placed);
-    if (placed > 0 && run->placed == 0) {
-      run->start_us = s->now_us;
-      m->running[s->n_running++] = i;
-      if (m->on_stream[one->stream]++ == 0) s->streams_running++;
+  const cs_sm_launch *one = &s->launches[i];
+  sm_run *run = &m->runs[i];
+  int64_t placed = cs_sm_units_place(&m->units, i, one, one->kernel->blocks - run->placed);
+  if (placed > 0 && run->placed == 0) {
+    run->start_us = s->now_us;
+    m->running[s->n_running++] = i;
+    if (m->on_stream[one->stream]++ == 0) s->streams_running++;
+  }
+  run->placed += placed;
+  return run->placed == one->kernel->blocks;
+}
+
+/* Places blocks of the queue: of each part (and of the whole device) those of its first launch, and
+ * of the next once all of that one's blocks are placed; high priority before all others. */
+static void place(simulation *s) {
+  int *queue = s->model->queue;
+  bool held[CS_MAX_PARTS + 1] = {false};
+  for (int priority = 1; priority >= 0; priority--) {
+    int kept = 0;
+    for (int q = 0; q < s->n_queue; q++) {
+      const cs_sm_launch *one = &s->launches[queue[q]];
+      bool *waits = &held[s->parts->n > 0 ? one->part + 1 : 0];
+      bool its_turn = (one->priority > 0) == priority && !*waits;
+      if (its_turn && place_one(s, queue[q])) continue;
+      *waits = *waits || its_turn;
+      queue[kept++] = queue[q];
     }
-    run->placed += placed;
-    if (run->placed < one->kernel->blocks) return;
-    s->head++;
+    s->n_queue = kept;
   }
 }
 
@@ -260,9 +291,7 @@ static cs_status step(simulation *s) {
     return cs_error(CS_CODE_INTERNAL, "SM model: nothing runs with %d of %d launches finished",
                     s->n_finished, s->n);
   }
-  bool waits = s->head < s->tail;
-  const cs_sm_launch *head = waits ? &s->launches[m->queue[s->head]] : NULL;
-  cs_sm_units_account(&m->units, us, waits ? head->kernel : NULL, waits ? head->stream : -1,
+  cs_sm_units_account(&m->units, us, s->n_queue > 0 ? &s->launches[m->queue[0]] : NULL,
                       s->timeline);
   if (s->streams_running > 1) s->together_us += us;
   s->now_us += us;
@@ -307,20 +336,27 @@ static void report(const simulation *s, cs_sm_span *spans) {
   s->timeline->overlap = s->now_us > begin ? s->together_us / (s->now_us - begin) : 0;
 }
 
-cs_status cs_sm_simulate(cs_sm_model *model, const cs_sm_launch *launches, int n, double cold,
-                         cs_sm_span *spans, cs_sm_timeline *out) {
+cs_status cs_sm_simulate_parts(cs_sm_model *model, const cs_sm_parts *parts,
+                               const cs_sm_launch *launches, int n, double cold, cs_sm_span *spans,
+                               cs_sm_timeline *out) {
   const cs_sm_constants *constants = &model->constants;
-  simulation s = {.model = model, .launches = launches, .n = n, .timeline = out};
+  simulation s = {.model = model, .launches = launches, .parts = parts, .n = n, .timeline = out};
   size_t n_waits = 0;
   *out = (cs_sm_timeline){0};
   if (n < 1) return cs_error(CS_CODE_BAD_INPUT, "SM model: %d launches; wanted: at least 1", n);
-  CS_RETURN_IF_ERROR(check_launches(launches, n, &n_waits));
+  CS_RETURN_IF_ERROR(check_parts(model, parts));
+  CS_RETURN_IF_ERROR(check_launches(launches, n, parts->n, &n_waits));
   CS_RETURN_IF_ERROR(make_room(model, (size_t)n, n_waits));
   set_up(&s);
   s.edge_us = constants->edge_warm_us + cold * (constants->edge_cold_us - constants->edge_warm_us);
   CS_RETURN_IF_ERROR(run_all(&s));
   report(&s, spans);
   return CS_OK;
+}
+
+cs_status cs_sm_simulate(cs_sm_model *model, const cs_sm_launch *launches, int n, double cold,
+                         cs_sm_span *spans, cs_sm_timeline *out) {
+  return cs_sm_simulate_parts(model, &(cs_sm_parts){0}, launches, n, cold, spans, out);
 }
 
 const char *cs_sm_timeline_limiter(const cs_sm_timeline *timeline) {

@@ -70,12 +70,25 @@ cs_status cs_sm_kernel_list_prepare(const cs_sm_model *model, const char *candid
                                     const cs_kernel_profile *kernels, int n, double solo_us,
                                     cs_sm_kernel *out) CS_MUST_USE;
 
+/* n kernels as one: its blocks are all of theirs, a block takes what the greediest takes and as
+ * long as theirs on average, the whole at least as long as the longest alone; one launch gap. */
+void cs_sm_kernel_merge(const cs_sm_model *model, const cs_sm_kernel *const *kernels, int n,
+                        cs_sm_kernel *out);
+
+/* Parts of the device's SMs, the first part being the first SMs; what is left belongs to none. */
+typedef struct cs_sm_parts {
+  int n; /* 0: the device is not split */
+  int units[CS_MAX_PARTS];
+} cs_sm_parts;
+
 /* One launch. Launches of a stream run one after the other. */
 typedef struct cs_sm_launch {
   const cs_sm_kernel *kernel;
   int stream;       /* 0 … n − 1 of n launches */
   const int *waits; /* launches (smaller indices) that must have finished */
   int n_waits;
+  int part;     /* where the device is split: whose SMs it keeps to; -1: all */
+  int priority; /* 1: of what is ready, its blocks go first */
 } cs_sm_launch;
 
 typedef struct cs_sm_span {
@@ -95,6 +108,11 @@ typedef struct cs_sm_timeline {
  * with an impossible stream or wait. */
 cs_status cs_sm_simulate(cs_sm_model *model, const cs_sm_launch *launches, int n, double cold,
                          cs_sm_span *spans, cs_sm_timeline *out) CS_MUST_USE;
+/* The same where the SMs are split. BAD_INPUT also for parts that are more than the SMs, and for a
+ * launch on a part that is not there. */
+cs_status cs_sm_simulate_parts(cs_sm_model *model, const cs_sm_parts *parts,
+                               const cs_sm_launch *launches, int n, double cold, cs_sm_span *spans,
+                               cs_sm_timeline *out) CS_MUST_USE;
 /* The resource that held launches longest, "none" where nothing waited. */
 const char *cs_sm_timeline_limiter(const cs_sm_timeline *timeline);
 

@@ -18,17 +18,23 @@ cs_status cs_sm_operation_prepare(const cs_sm_model *model, const char *candidat
                                   cs_sm_operation *out) CS_MUST_USE;
 void cs_sm_operation_clear(cs_sm_operation *operation);
 
+/* n operations as one merged launch: the k-th kernels of all as one. */
+cs_status cs_sm_operation_merge(const cs_sm_model *model, const cs_sm_operation *const *operations,
+                                int n, cs_sm_operation *out) CS_MUST_USE;
+
 typedef struct cs_sm_step {
-  const cs_sm_operation *operation;
+  const cs_sm_operation *operation; /* NULL: it is part of the launch of the step before */
   int stream; /* 0 … n − 1 of n steps; streams run theirs in the order of the steps */
   const int *waits;
-  int n_waits; /* steps (smaller indices) that must have finished */
+  int n_waits;        /* steps (smaller indices) that must have finished */
+  int part, priority; /* as of cs_sm_launch */
 } cs_sm_step;
 
-/* Runs the steps in this order, with nothing in the cache. spans[n], of the first kernel's start to
- * the last one's end, may be NULL. On one stream the total is the sum of the times alone. Errors as
- * cs_sm_simulate. */
-cs_status cs_sm_schedule_simulate(cs_sm_model *model, const cs_sm_step *steps, int n,
-                                  cs_sm_span *spans, double *total_us) CS_MUST_USE;
+/* Runs the steps in this order, with nothing in the cache. `parts` NULL: not split. spans[n], of
+ * the first kernel's start to the last one's end, may be NULL. On one stream the total is the sum
+ * of the times alone. Errors as cs_sm_simulate. */
+cs_status cs_sm_schedule_simulate(cs_sm_model *model, const cs_sm_parts *parts,
+                                  const cs_sm_step *steps, int n, cs_sm_span *spans,
+                                  double *total_us) CS_MUST_USE;
 
 #endif

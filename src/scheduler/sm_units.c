@@ -23,7 +23,7 @@ cs_status cs_sm_units_create(const cs_device_info *device, sm_units *out) {
     cs_sm_units_free(out);
     return cs_no_memory("the units of an SM model", (size_t)device->units);
   }
-  cs_sm_units_clear(out);
+  cs_sm_units_clear(out, &(cs_sm_parts){0});
   return CS_OK;
 }
 
@@ -33,24 +33,40 @@ void cs_sm_units_free(sm_units *units) {
   *units = (sm_units){0};
 }
 
-void cs_sm_units_clear(sm_units *units) {
-  units->n = 1;
-  units->classes[0] = (sm_class){.units = units->units};
-  memcpy(units->classes[0].free, units->total, sizeof units->total);
+static void add_class(sm_units *units, int n, int part) {
+  sm_class *class = &units->classes[units->n];
+  if (n < 1) return;
+  *class = (sm_class){.units = n, .part = part};
+  memcpy(class->free, units->total, sizeof units->total);
+  units->n++;
+}
+
+void cs_sm_units_clear(sm_units *units, const cs_sm_parts *parts) {
+  int left = units->units;
+  units->n = 0;
+  for (int p = 0; p < parts->n; p++) {
+    add_class(units, parts->units[p], p);
+    left -= parts->units[p];
+  }
+  add_class(units, left, parts->n > 0 ? SM_NO_PART : SM_NOT_SPLIT);
 }
 
 /* ---- Handing out blocks ---- */
 
-static bool has_room(const sm_class *class, const cs_sm_kernel *kernel) {
-  bool room = true;
+static bool is_its(const sm_class *class, int part) {
+  return part < 0 || class->part == part || class->part == SM_NOT_SPLIT;
+}
+
+static bool has_room(const sm_class *class, const cs_sm_kernel *kernel, int part) {
+  bool room = is_its(class, part);
   for (int r = 0; r < CS_RESOURCE_COUNT; r++) room = room && class->free[r] >= kernel->take[r];
   return room;
 }
 
 /* How many blocks fit. */
-static int fits(const sm_class *class, const cs_sm_kernel *kernel) {
+static int fits(const sm_class *class, const cs_sm_kernel *kernel, int part) {
   int most = class->free[CS_RESOURCE_BLOCKS];
-  if (!has_room(class, kernel)) return 0;
+  if (!has_room(class, kernel, part)) return 0;
   for (int r = 0; r < CS_RESOURCE_COUNT; r++) {
     if (kernel->take[r] <= 0) continue;
     int n = class->free[r] / kernel->take[r];
@@ -69,11 +85,11 @@ static void take(const sm_units *units, sm_class *class, const cs_sm_kernel *ker
 }
 
 /* The emptiest class that a block fits, -1: none; *others: whether it fits further ones. */
-static int emptiest(const sm_units *units, const cs_sm_kernel *kernel, bool *others) {
+static int emptiest(const sm_units *units, const cs_sm_kernel *kernel, int part, bool *others) {
   int best = -1;
   *others = false;
   for (int c = 0; c < units->n; c++) {
-    if (!has_room(&units->classes[c], kernel)) continue;
+    if (!has_room(&units->classes[c], kernel, part)) continue;
     *others = best >= 0;
     if (best < 0 || units->classes[c].load < units->classes[best].load) best = c;
   }
@@ -82,11 +98,12 @@ static int emptiest(const sm_units *units, const cs_sm_kernel *kernel, bool *oth
 
 /* Of `wanted` blocks those that can be placed now: all, as far as there is room, or whole clusters.
  */
-static int64_t placeable(const sm_units *units, const cs_sm_kernel *kernel, int64_t wanted) {
+static int64_t placeable(const sm_units *units, const cs_sm_kernel *kernel, int part,
+                         int64_t wanted) {
   int64_t sum = 0;
   if (kernel->cluster == 1) return wanted;
   for (int c = 0; c < units->n; c++) {
-    sum += (int64_t)units->classes[c].units * fits(&units->classes[c], kernel);
+    sum += (int64_t)units->classes[c].units * fits(&units->classes[c], kernel, part);
   }
   return cs_min_i64(wanted, sum / kernel->cluster * kernel->cluster);
 }
@@ -113,14 +130,18 @@ static void split(sm_units *units, int c, int keep) {
          (size_t)units->classes[c].n_cohorts * sizeof(sm_cohort));
 }
 
-int64_t cs_sm_units_place(sm_units *units, int launch, int stream, const cs_sm_kernel *kernel,
-                          int64_t wanted) {
-  int64_t placed = 0, most = placeable(units, kernel, wanted);
-  sm_cohort blocks = {
-      .launch = launch, .stream = stream, .left_us = kernel->block_us, .rate = 1, .kernel = kernel};
+int64_t cs_sm_units_place(sm_units *units, int index, const cs_sm_launch *launch, int64_t wanted) {
+  const cs_sm_kernel *kernel = launch->kernel;
+  int part = launch->part;
+  int64_t placed = 0, most = placeable(units, kernel, part, wanted);
+  sm_cohort blocks = {.launch = index,
+                      .stream = launch->stream,
+                      .left_us = kernel->block_us,
+                      .rate = 1,
+                      .kernel = kernel};
   while (placed < most) {
     bool others = false;
-    int c = emptiest(units, kernel, &others);
+    int c = emptiest(units, kernel, part, &others);
     if (c < 0) break;
     int64_t remaining = most - placed, on = units->classes[c].units;
     blocks.blocks = 1;
@@ -128,7 +149,7 @@ int64_t cs_sm_units_place(sm_units *units, int launch, int stream, const cs_sm_k
       split(units, c, (int)remaining);
       on = remaining;
     } else if (!others) {
-      blocks.blocks = (int)cs_min_i64(remaining / on, fits(&units->classes[c], kernel));
+      blocks.blocks = (int)cs_min_i64(remaining / on, fits(&units->classes[c], kernel, part));
     }
     put(units, c, &blocks);
     placed += on * blocks.blocks;
@@ -158,6 +179,7 @@ static void sort_cohorts(sm_class *class, sm_cohort *cohorts) {
 
 static bool same(const sm_units *units, int a, int b) {
   int n = units->classes[a].n_cohorts;
+  if (units->classes[a].part != units->classes[b].part) return false;
   if (units->classes[a].key != units->classes[b].key || n != units->classes[b].n_cohorts) {
     return false;
   }
@@ -277,7 +299,7 @@ void cs_sm_units_advance(sm_units *units, double us, int64_t *finished) {
   }
 }
 
-void cs_sm_units_account(const sm_units *units, double us, const cs_sm_kernel *waiting, int stream,
+void cs_sm_units_account(const sm_units *units, double us, const cs_sm_launch *waiting,
                          cs_sm_timeline *timeline) {
   for (int c = 0; c < units->n; c++) {
     const sm_class *class = &units->classes[c];
@@ -286,10 +308,11 @@ void cs_sm_units_account(const sm_units *units, double us, const cs_sm_kernel *w
     for (int i = 0; i < class->n_cohorts; i++) {
       double lost = us * (1 - cohorts[i].rate) * class->units * cohorts[i].blocks;
       if (lost > 0) timeline->slowed[cohorts[i].slowed_by] += lost;
-      foreign = foreign || cohorts[i].stream != stream;
+      foreign = foreign || (waiting && cohorts[i].stream != waiting->stream);
     }
-    for (int r = 0; waiting && foreign && r < CS_RESOURCE_COUNT; r++) {
-      if (waiting->take[r] > class->free[r]) timeline->held[r] += us * class->units;
+    foreign = foreign && is_its(class, waiting->part);
+    for (int r = 0; foreign && r < CS_RESOURCE_COUNT; r++) {
+      if (waiting->kernel->take[r] > class->free[r]) timeline->held[r] += us * class->units;
     }
   }
 }

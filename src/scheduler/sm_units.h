@@ -13,8 +13,11 @@ typedef struct sm_cohort {
   const cs_sm_kernel *kernel;
 } sm_cohort;
 
+#define SM_NO_PART (-1)
+#define SM_NOT_SPLIT (-2)
 typedef struct sm_class {
   int units, n_cohorts;
+  int part;     /* that the SMs are of; SM_NO_PART, SM_NOT_SPLIT */
   uint32_t key; /* of launches and blocks: classes that hold the same have the same */
   double load;  /* share of its fullest resource that is taken */
   int free[CS_RESOURCE_COUNT];
@@ -34,10 +37,9 @@ void cs_sm_unit_totals(const cs_unit_limits *unit, int total[CS_RESOURCE_COUNT])
 
 cs_status cs_sm_units_create(const cs_device_info *device, sm_units *out) CS_MUST_USE;
 void cs_sm_units_free(sm_units *units);
-void cs_sm_units_clear(sm_units *units);
-/* Places up to `wanted` blocks, whole clusters only; returns how many. */
-int64_t cs_sm_units_place(sm_units *units, int launch, int stream, const cs_sm_kernel *kernel,
-                          int64_t wanted);
+void cs_sm_units_clear(sm_units *units, const cs_sm_parts *parts);
+/* Places up to `wanted` blocks of launch `index`, whole clusters only; returns how many. */
+int64_t cs_sm_units_place(sm_units *units, int index, const cs_sm_launch *launch, int64_t wanted);
 /* Makes one class of classes that hold the same. */
 void cs_sm_units_merge(sm_units *units);
 /* Sets every cohort's rate. */
@@ -48,7 +50,7 @@ double cs_sm_units_next(const sm_units *units);
 void cs_sm_units_advance(sm_units *units, double us, int64_t *finished);
 /* Adds what `us` of the present state mean for a timeline; `waiting`: the launch at the head of the
  * queue, NULL: none. */
-void cs_sm_units_account(const sm_units *units, double us, const cs_sm_kernel *waiting, int stream,
+void cs_sm_units_account(const sm_units *units, double us, const cs_sm_launch *waiting,
                          cs_sm_timeline *timeline);
 
 static inline sm_cohort *sm_cohorts_of(const sm_units *units, int class_index) {

@@ -2,6 +2,7 @@
  * alone, where tasks on different streams overlap freely, which is optimistic when a task fills the
  * device alone. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "scheduler/internal.h"
 #include "scheduler/sm_schedule.h"
@@ -51,17 +52,42 @@ static cs_status from_times(cs_plan *plan, const cs_choice *const *chosen) {
 
 /* ---- By the SM model ---- */
 
+/* The launch that a position leads: its operation becomes that of all of them. */
+static cs_status merge_operations(const cs_plan *plan, int leader, const cs_sm_model *model,
+                                  cs_sm_operation *operations) {
+  const cs_sm_operation *parts[CS_MERGE_MOST];
+  cs_sm_operation merged;
+  int end = cs_plan_launch_end(plan, leader);
+  for (int p = leader; p < end && p - leader < CS_MERGE_MOST; p++)
+    parts[p - leader] = &operations[p];
+  if (end == leader + 1) return CS_OK;
+  CS_RETURN_IF_ERROR(cs_sm_operation_merge(model, parts, end - leader, &merged));
+  cs_sm_operation_clear(&operations[leader]);
+  operations[leader] = merged;
+  return CS_OK;
+}
+
 static cs_status simulate(cs_plan *plan, const cs_choice *const *chosen, cs_sm_model *model,
                           cs_sm_operation *operations, cs_sm_step *steps, cs_sm_span *spans) {
+  cs_sm_parts parts = {.n = plan->n_parts};
+  memcpy(parts.units, plan->parts, sizeof parts.units);
   for (int p = 0; p < plan->n_tasks; p++) {
     const cs_plan_task *task = &plan->tasks[p];
     CS_RETURN_IF_ERROR(cs_sm_operation_prepare(model, task->candidate.id, chosen[p]->kernels,
                                                chosen[p]->n_kernels, chosen[p]->cold_us,
                                                &operations[p]));
-    steps[p] = (cs_sm_step){&operations[p], task->stream, task->waits, task->n_waits};
+    int part = plan->n_parts > 0 ? plan->stream_part[task->stream] : -1;
+    steps[p] = (cs_sm_step){.operation = task->merged < 0 ? &operations[p] : NULL,
+                            .stream = task->stream,
+                            .waits = task->waits,
+                            .n_waits = task->n_waits,
+                            .part = part,
+                            .priority = task->priority};
   }
+  for (int p = 0; p < plan->n_tasks; p++)
+    if (plan->tasks[p].merged < 0) CS_RETURN_IF_ERROR(merge_operations(plan, p, model, operations));
   CS_RETURN_IF_ERROR(
-      cs_sm_schedule_simulate(model, steps, plan->n_tasks, spans, &plan->predicted_us));
+      cs_sm_schedule_simulate(model, &parts, steps, plan->n_tasks, spans, &plan->predicted_us));
   for (int p = 0; p < plan->n_tasks; p++) {
     plan->tasks[p].start_us = spans[p].start_us;
     plan->tasks[p].end_us = spans[p].end_us;

@@ -88,8 +88,8 @@ static void sum_graph_create(sum_graph *g, uint64_t seed, int64_t elements) {
       if (value >= 2) g->waits[i][l->n_waits++] = value - 2;
     }
   }
-  ok(g->backend->vtable->schedule_create(g->backend, g->launches, NODES, STREAMS, true,
-                                         &g->schedule));
+  ok(g->backend->vtable->schedule_create(g->backend, g->launches, NODES,
+                                         &(cs_stream_set){.n = STREAMS}, true, &g->schedule));
 }
 
 static void sum_graph_destroy(sum_graph *g) {
@@ -164,27 +164,54 @@ static void faulty_schedules_are_refused(void **state) {
   cs_schedule *schedule = NULL;
   launches[1].n_waits = 1;
   launches[1].waits = later;
-  cs_status st = backend->vtable->schedule_create(backend, launches, 2, 1, true, &schedule);
+  cs_status st =
+      backend->vtable->schedule_create(backend, launches, 2, &cs_one_stream, true, &schedule);
   assert_int_equal(cs_status_code(st), CS_CODE_INTERNAL);
   assert_non_null(strstr(cs_status_message(st), "second"));
   cs_status_free(st);
   launches[1].merged = 0;
   launches[1].n_waits = 0;
-  st = backend->vtable->schedule_create(backend, launches, 2, 1, true, &schedule);
+  st = backend->vtable->schedule_create(backend, launches, 2, &cs_one_stream, true, &schedule);
   assert_int_equal(cs_status_code(st), CS_CODE_BAD_INPUT);
   assert_non_null(strstr(cs_status_message(st), "launch 1 (second) is merged with launch 0"));
   cs_status_free(st);
   launches[1].merged = -1;
   launches[1].n_waits = 1;
   launches[1].waits = negative;
-  st = backend->vtable->schedule_create(backend, launches, 2, 1, true, &schedule);
+  st = backend->vtable->schedule_create(backend, launches, 2, &cs_one_stream, true, &schedule);
   assert_int_equal(cs_status_code(st), CS_CODE_INTERNAL);
   cs_status_free(st);
   launches[1].n_waits = 0;
   launches[1].stream = 1;
-  st = backend->vtable->schedule_create(backend, launches, 2, 1, true, &schedule);
+  st = backend->vtable->schedule_create(backend, launches, 2, &cs_one_stream, true, &schedule);
   assert_int_equal(cs_status_code(st), CS_CODE_INTERNAL);
   assert_non_null(strstr(cs_status_message(st), "found stream 1"));
+  cs_status_free(st);
+  assert_null(schedule);
+  backend->vtable->exec_destroy(exec);
+  backend->vtable->close(backend);
+}
+
+/* Nothing is ignored: a CPU has neither parts nor priorities. */
+static void parts_and_priorities_are_refused(void **state) {
+  (void)state;
+  cs_backend *backend = open_cpu();
+  cs_op_desc desc = add_desc(8);
+  cs_exec *exec = prepare(backend, &desc, NULL);
+  float a[8] = {0}, y[8];
+  cs_launch launch = {.merged = -1, .exec = exec, .name = "only", .inputs = {a, a}, .output = y};
+  const cs_stream_set halves = {.n = 1, .n_parts = 2, .parts = {1, 1}};
+  cs_schedule *schedule = NULL;
+  assert_int_equal(backend->vtable->info(backend)->part_least, 0);
+  assert_false(backend->vtable->info(backend)->priorities);
+  cs_status st = backend->vtable->schedule_create(backend, &launch, 1, &halves, true, &schedule);
+  assert_int_equal(cs_status_code(st), CS_CODE_BAD_INPUT);
+  assert_non_null(strstr(cs_status_message(st), "cannot be split"));
+  cs_status_free(st);
+  launch.priority = 1;
+  st = backend->vtable->schedule_create(backend, &launch, 1, &cs_one_stream, true, &schedule);
+  assert_int_equal(cs_status_code(st), CS_CODE_BAD_INPUT);
+  assert_non_null(strstr(cs_status_message(st), "only: priority 1"));
   cs_status_free(st);
   assert_null(schedule);
   backend->vtable->exec_destroy(exec);
@@ -242,7 +269,7 @@ static void concurrent_launches_keep_apart(void **state) {
                               .weights = packed,
                               .workspace = workspace[i]};
     cs_schedule *single;
-    ok(v->schedule_create(backend, &launches[i], 1, 1, true, &single));
+    ok(v->schedule_create(backend, &launches[i], 1, &cs_one_stream, true, &single));
     ok(v->schedule_run(single));
     v->schedule_destroy(single);
     memcpy(alone[i], y[i], (size_t)out);
@@ -250,7 +277,8 @@ static void concurrent_launches_keep_apart(void **state) {
   }
   assert_memory_not_equal(alone[0], alone[1], (size_t)out);
   cs_schedule *together;
-  ok(v->schedule_create(backend, launches, STREAMS, STREAMS, true, &together));
+  ok(v->schedule_create(backend, launches, STREAMS, &(cs_stream_set){.n = STREAMS}, true,
+                        &together));
   for (int run = 0; run < 30; run++) {
     for (int i = 0; i < STREAMS; i++) memset(y[i], 0xFF, (size_t)out);
     ok(v->schedule_run(together));
@@ -324,6 +352,7 @@ int main(void) {
       cmocka_unit_test(times_are_told),
       cmocka_unit_test(unused_schedules_end),
       cmocka_unit_test(faulty_schedules_are_refused),
+      cmocka_unit_test(parts_and_priorities_are_refused),
       cmocka_unit_test(concurrent_launches_keep_apart),
       cmocka_unit_test(unknown_candidates_are_refused),
       cmocka_unit_test(impossible_allocations_name_the_bytes),

@@ -182,7 +182,8 @@ static int destroy(void **state) {
 static void realise(bool use_graph) {
   if (f.schedule) device->vtable->schedule_destroy(f.schedule);
   f.schedule = NULL;
-  ok(device->vtable->schedule_create(device, f.launches, LAUNCHES, 2, use_graph, &f.schedule));
+  ok(device->vtable->schedule_create(device, f.launches, LAUNCHES, &(cs_stream_set){.n = 2},
+                                     use_graph, &f.schedule));
   ok(device->vtable->schedule_kernels(f.schedule, f.kernels, MAX_KERNELS, &f.n_kernels));
   assert_in_range(f.n_kernels, LAUNCHES, MAX_KERNELS);
 }

@@ -19,6 +19,7 @@
 #define OUT 64
 #define PIXELS (4 * SIZE * SIZE)
 
+static const cs_stream_set two_streams = {.n = 2};
 static cs_backend *device;
 
 static void ok(cs_status st) {
@@ -161,13 +162,14 @@ static void a_merged_launch_is_one_kernel_with_the_same_bits(void **state) {
   size_t bytes = 0;
   module_create(&m);
   cs_schedule *schedule = NULL;
-  ok(device->vtable->schedule_create(device, m.launches, LAUNCHES, 2, true, &schedule));
+  ok(device->vtable->schedule_create(device, m.launches, LAUNCHES, &two_streams, true, &schedule));
   check_kernels(schedule, false);
   unsigned char *wanted = run(&m, schedule, &bytes);
   device->vtable->schedule_destroy(schedule);
   for (int i = 1; i < BRANCHES; i++) m.launches[i].merged = 0;
   for (int use_graph = 0; use_graph < 2; use_graph++) {
-    ok(device->vtable->schedule_create(device, m.launches, LAUNCHES, 2, use_graph, &schedule));
+    ok(device->vtable->schedule_create(device, m.launches, LAUNCHES, &two_streams, use_graph,
+                                       &schedule));
     check_kernels(schedule, true);
     for (int repeat = 0; repeat < 20; repeat++) {
       unsigned char *found = run(&m, schedule, &bytes);
@@ -186,7 +188,8 @@ static void what_no_kernel_computes_is_refused(void **state) {
   cs_schedule *schedule = NULL;
   module_create(&m);
   m.launches[2].merged = 0; /* launch 1 is by itself */
-  cs_status st = device->vtable->schedule_create(device, m.launches, LAUNCHES, 2, true, &schedule);
+  cs_status st =
+      device->vtable->schedule_create(device, m.launches, LAUNCHES, &two_streams, true, &schedule);
   assert_int_equal(cs_status_code(st), CS_CODE_INTERNAL);
   cs_status_free(st);
   assert_null(schedule);

@@ -8,41 +8,15 @@
 /* cmocka needs the ones above first. */
 #include <cmocka.h>
 #include <cuda_runtime_api.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "backend/backend.h"
+#include "gpu/schedule_fixture.h"
 
 #define STREAMS 4
 #define STEPS 24
 #define CHANNELS 64
 #define SIZE 128
 
-static cs_backend *device;
-
-static void ok(cs_status st) {
-  if (st != CS_OK) fail_msg("%s", cs_status_message(st));
-}
-
-static void *allocate(int64_t bytes) {
-  void *memory = NULL;
-  ok(device->vtable->allocate(device, bytes, &memory));
-  return memory;
-}
-
-static cs_exec *prepare(const cs_op_desc *desc, const char *family) {
-  cs_candidate_list list = {0};
-  cs_enumerate_options options = {.workspace_limit = (int64_t)64 << 20, .deterministic = true};
-  ok(device->vtable->enumerate(device, desc, &options, &list));
-  cs_exec *exec = NULL;
-  for (size_t i = 0; i < list.n && !exec; i++) {
-    if (family && strcmp(list.items[i].family, family) != 0) continue;
-    ok(device->vtable->prepare(device, desc, &list.items[i], &exec));
-  }
-  assert_non_null(exec);
-  cs_candidate_list_free(&list);
-  return exec;
-}
+static const cs_stream_set all_streams = {.n = STREAMS};
 
 /* A chain of sums over streams: step i adds x to what step i − 1 left, so that the last one holds
  * (STEPS + 1)·x exactly, and any step that starts early holds less. */
@@ -109,7 +83,8 @@ static void dependencies_over_streams_hold(void **state) {
   chain_create(&c);
   for (int use_graph = 0; use_graph < 2; use_graph++) {
     cs_schedule *schedule = NULL;
-    ok(device->vtable->schedule_create(device, c.launches, STEPS, STREAMS, use_graph, &schedule));
+    ok(device->vtable->schedule_create(device, c.launches, STEPS, &all_streams, use_graph,
+                                       &schedule));
     for (int repeat = 0; repeat < 20; repeat++) {
       chain_poison(&c);
       ok(device->vtable->schedule_run(schedule));
@@ -134,7 +109,7 @@ static void streams_do_overlap(void **state) {
       if (serial) c.launches[i].stream = 0;
     }
     cs_schedule *schedule = NULL;
-    ok(device->vtable->schedule_create(device, c.launches, STEPS, STREAMS, true, &schedule));
+    ok(device->vtable->schedule_create(device, c.launches, STEPS, &all_streams, true, &schedule));
     double samples[9];
     cs_stats stats;
     ok(device->vtable->schedule_latency(schedule, 9, samples));
@@ -154,7 +129,8 @@ static void timing_is_sane(void **state) {
   chain_create(&c);
   for (int use_graph = 0; use_graph < 2; use_graph++) {
     cs_schedule *schedule = NULL;
-    ok(device->vtable->schedule_create(device, c.launches, STEPS, STREAMS, use_graph, &schedule));
+    ok(device->vtable->schedule_create(device, c.launches, STEPS, &all_streams, use_graph,
+                                       &schedule));
     double samples[15], b2b = 0;
     cs_stats stats;
     ok(device->vtable->schedule_latency(schedule, 15, samples));
@@ -179,7 +155,8 @@ static void kernels_are_listed(void **state) {
     cs_schedule *schedule = NULL;
     cs_kernel_info kernels[4 * STEPS];
     int count = 0, seen[STEPS] = {0};
-    ok(device->vtable->schedule_create(device, c.launches, STEPS, STREAMS, use_graph, &schedule));
+    ok(device->vtable->schedule_create(device, c.launches, STEPS, &all_streams, use_graph,
+                                       &schedule));
     ok(device->vtable->schedule_kernels(schedule, kernels, 4 * STEPS, &count));
     assert_in_range(count, STEPS, 4 * STEPS);
     for (int i = 0; i < count; i++) {
@@ -210,7 +187,8 @@ static void runs_on_the_callers_stream(void **state) {
   assert_int_equal(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
   for (int use_graph = 0; use_graph < 2; use_graph++) {
     cs_schedule *schedule = NULL;
-    ok(device->vtable->schedule_create(device, c.launches, STEPS, STREAMS, use_graph, &schedule));
+    ok(device->vtable->schedule_create(device, c.launches, STEPS, &all_streams, use_graph,
+                                       &schedule));
     for (int repeat = 0; repeat < 5; repeat++) {
       for (int i = 0; i < STEPS; i++) {
         size_t bytes = (size_t)c.elements * 4;
@@ -230,87 +208,32 @@ static void runs_on_the_callers_stream(void **state) {
  * the same bits, and each kernel belongs to its launch. */
 static void cudnn_in_a_graph_gives_the_same_bits(void **state) {
   (void)state;
-  const char *families[] = {"cudnn.graph", "cudnn.legacy", NULL};
-  enum { N = 3 };
-  cs_shape in = {.rank = 4, .dims = {2, 32, 28, 28}}, out = {.rank = 4, .dims = {2, 64, 28, 28}};
-  cs_op_desc d = {.op = CS_OP_CONV,
-                  .attrs.conv = {.out_channels = 64,
-                                 .group = 1,
-                                 .kernel = {3, 3},
-                                 .strides = {1, 1},
-                                 .pads = {1, 1, 1, 1},
-                                 .dilations = {1, 1},
-                                 .bias = true},
-                  .activation = {.kind = CS_ACT_RELU},
-                  .has_bias = true,
-                  .n_inputs = 1,
-                  .precision = CS_PRECISION_TF32};
-  d.inputs[0] = cs_tensor_dense(&in, CS_DTYPE_F32, CS_LAYOUT_NCHW);
-  d.output = cs_tensor_dense(&out, CS_DTYPE_F32, CS_LAYOUT_NCHW);
-  int64_t n_in = 2 * 32 * 28 * 28, n_out = 2 * 64 * 28 * 28, n_weight = cs_op_weight_elements(&d);
-  float *host = malloc((size_t)(n_in + n_weight + 64) * 4);
-  cs_rng rng;
-  cs_rng_init(&rng, 1, 0);
-  cs_rng_fill_normal(&rng, host, n_in + n_weight + 64, 0, 1);
-  float *x = allocate(n_in * 4);
-  ok(device->vtable->upload(device, x, host, n_in * 4));
-  cs_exec *execs[N];
-  void *outputs[N], *weights[N], *workspaces[N];
-  cs_launch launches[N];
-  for (int i = 0; i < N; i++) {
-    execs[i] = prepare(&d, families[i]);
-    int64_t bytes = device->vtable->exec_weight_bytes(execs[i]);
-    void *packed = calloc(1, (size_t)bytes);
-    ok(device->vtable->pack_weights(execs[i], host + n_in, host + n_in + n_weight, packed));
-    weights[i] = allocate(bytes);
-    ok(device->vtable->upload(device, weights[i], packed, bytes));
-    free(packed);
-    outputs[i] = allocate(n_out * 4);
-    workspaces[i] = allocate(device->vtable->exec_workspace(execs[i]));
-    launches[i] = (cs_launch){.merged = -1,
-                              .exec = execs[i],
-                              .name = "conv",
-                              .inputs = {x},
-                              .output = outputs[i],
-                              .weights = weights[i],
-                              .workspace = workspaces[i],
-                              .stream = i};
-  }
+  convs c;
+  convs_create(&c, 2, 28);
   float *results[2];
   for (int use_graph = 0; use_graph < 2; use_graph++) {
     cs_schedule *schedule = NULL;
     cs_kernel_info kernels[64];
-    int count = 0, seen[N] = {0};
-    ok(device->vtable->schedule_create(device, launches, N, N, use_graph, &schedule));
-    for (int i = 0; i < N; i++) ok(device->vtable->fill(device, outputs[i], 0xFF, n_out * 4));
-    for (int repeat = 0; repeat < 3; repeat++) ok(device->vtable->schedule_run(schedule));
-    results[use_graph] = malloc((size_t)(N * n_out) * 4);
-    for (int i = 0; i < N; i++) {
-      ok(device->vtable->download(device, results[use_graph] + i * n_out, outputs[i], n_out * 4));
-    }
+    int count = 0, seen[CONVS] = {0};
+    ok(device->vtable->schedule_create(device, c.launches, CONVS, &(cs_stream_set){.n = CONVS},
+                                       use_graph, &schedule));
+    results[use_graph] = convs_results(&c, schedule);
     ok(device->vtable->schedule_kernels(schedule, kernels, 64, &count));
-    assert_in_range(count, N, 64);
+    assert_in_range(count, CONVS, 64);
     for (int i = 0; i < count; i++) {
-      assert_in_range(kernels[i].launch, 0, N - 1);
+      assert_in_range(kernels[i].launch, 0, CONVS - 1);
       seen[kernels[i].launch]++;
       print_message("launch %d: %.60s regs %d smem %d+%d blocks/SM %d\n", kernels[i].launch,
                     kernels[i].name, kernels[i].registers, kernels[i].static_shared,
                     kernels[i].dynamic_shared, kernels[i].blocks_per_unit);
     }
-    for (int i = 0; i < N; i++) assert_true(seen[i] > 0);
+    for (int i = 0; i < CONVS; i++) assert_true(seen[i] > 0);
     device->vtable->schedule_destroy(schedule);
   }
-  assert_memory_equal(results[0], results[1], (size_t)(N * n_out) * 4);
-  for (int i = 0; i < N; i++) {
-    device->vtable->release(device, outputs[i]);
-    device->vtable->release(device, weights[i]);
-    device->vtable->release(device, workspaces[i]);
-    device->vtable->exec_destroy(execs[i]);
-  }
-  device->vtable->release(device, x);
+  assert_memory_equal(results[0], results[1], (size_t)(CONVS * c.n_out) * 4);
   free(results[0]);
   free(results[1]);
-  free(host);
+  convs_destroy(&c);
 }
 
 static void import_and_export_are_inverse(void **state) {
@@ -370,17 +293,7 @@ static void unknown_candidates_are_bad_input(void **state) {
 }
 
 int main(void) {
-  char reason[256];
-  if (cs_cuda_backend_count(reason, sizeof(reason)) == 0) {
-    fprintf(stderr, "skipped: %s\n", reason);
-    return 77;
-  }
-  cs_status st = cs_cuda_backend_open(0, NULL, &device);
-  if (st != CS_OK) {
-    fprintf(stderr, "%s\n", cs_status_message(st));
-    cs_status_free(st);
-    return 1;
-  }
+  open_or_skip();
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(dependencies_over_streams_hold),
       cmocka_unit_test(streams_do_overlap),

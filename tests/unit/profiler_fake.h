@@ -178,13 +178,14 @@ static inline cs_status fake_fill(cs_backend *backend, void *device, int byte, i
 }
 
 static inline cs_status fake_schedule_create(cs_backend *backend, const cs_launch *launches, int n,
-                                             int n_streams, bool use_graph, cs_schedule **out) {
+                                             const cs_stream_set *streams, bool use_graph,
+                                             cs_schedule **out) {
   (void)use_graph;
   CS_RETURN_IF_ERROR(fake_broken(fake_of(backend)));
   *out = cs_calloc(1, sizeof **out);
   (*out)->backend = fake_of(backend);
   (*out)->n = n;
-  (*out)->n_streams = n_streams;
+  (*out)->n_streams = streams->n;
   (*out)->backend->schedules++;
   memcpy((*out)->launches, launches, (size_t)n * sizeof *launches);
   return CS_OK;

@@ -26,11 +26,12 @@ struct CUevent_st {
   uint64_t before;
   bool recorded;
 };
-static struct CUstream_st streams[STREAMS];
+static struct CUstream_st streams[STREAMS], urgent_streams[STREAMS];
 static int events_alive, graphs_alive, launched, fail_at;
 static bool capturing, shuffled;
 static char node_storage[3 * LAUNCHES + 1];
-static int n_nodes;
+static int n_nodes, node_priority[3 * LAUNCHES + 1];
+static unsigned long long instantiated_with;
 
 static cudaGraphNode_t node_at(int index) {
   return (cudaGraphNode_t)(void *)&node_storage[index];
@@ -40,10 +41,15 @@ cs_status cs_cuda_enter(const cs_cuda_backend *backend) {
   (void)backend;
   return CS_OK;
 }
-cs_status cs_cuda_stream(cs_cuda_backend *backend, int index, cudaStream_t *out) {
+cs_status cs_cuda_stream(cs_cuda_backend *backend, int index, bool urgent, cudaStream_t *out) {
   (void)backend;
-  *out = &streams[index];
+  *out = urgent ? &urgent_streams[index] : &streams[index];
   return CS_OK;
+}
+cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
+  *least = 0;
+  *greatest = -5;
+  return cudaSuccess;
 }
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
   assert_int_equal(flags, cudaEventDisableTiming);
@@ -75,6 +81,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMo
   assert_ptr_equal(stream, &streams[0]);
   assert_int_equal(mode, cudaStreamCaptureModeThreadLocal);
   memset(streams, 0, sizeof(streams));
+  memset(urgent_streams, 0, sizeof(urgent_streams));
   streams[0].before = START;
   capturing = true;
   n_nodes = launched = 0;
@@ -109,10 +116,22 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
 }
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *executable, cudaGraph_t graph,
                                  unsigned long long flags) {
-  (void)flags;
+  instantiated_with = flags;
   *executable = (cudaGraphExec_t)(void *)graph;
   graphs_alive++;
   return cudaSuccess;
+}
+cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, enum cudaGraphNodeType *type) {
+  /* Every fifth is a memset, which has no priority. */
+  *type = (((char *)(void *)node - node_storage) % 5 == 4) ? cudaGraphNodeTypeMemset
+                                                           : cudaGraphNodeTypeKernel;
+  return cudaSuccess;
+}
+static CUresult set_attribute(CUgraphNode node, CUlaunchAttributeID id,
+                              const CUlaunchAttributeValue *value) {
+  assert_int_equal(id, CU_LAUNCH_ATTRIBUTE_PRIORITY);
+  node_priority[(char *)(void *)node - node_storage] = value->priority;
+  return CUDA_SUCCESS;
 }
 cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t stream) {
   (void)executable, (void)stream;
@@ -136,7 +155,8 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
 
 /* ---- Launches that check the order they come in; launch i makes i % 3 nodes ---- */
 
-static bool serial; /* the warm run: all on stream 0 */
+static bool serial;           /* the warm run: all on stream 0 */
+static bool urgent_by_stream; /* there are no nodes to have a priority */
 
 cs_status cs_bound_create(const cs_launch *launch, cs_bound *out) {
   *out = (cs_bound){.launch = *launch};
@@ -168,11 +188,12 @@ cs_status cs_bound_launch(const cs_bound *bound, cs_cudnn_slot *slot, cudaStream
   if (index == fail_at && capturing) return cs_error(CS_CODE_DEVICE, "launch %d fails", index);
   launched++;
   if (l->merged >= 0) return member_issued(l, stream);
-  if (serial) {
+  if (serial && !capturing) {
     assert_ptr_equal(stream, &streams[0]);
     return CS_OK;
   }
-  assert_ptr_equal(stream, &streams[l->stream]);
+  assert_ptr_equal(
+      stream, urgent_by_stream && l->priority ? &urgent_streams[l->stream] : &streams[l->stream]);
   if (!(stream->before & START)) fail_msg("launch %d may run before the start", index);
   for (int w = 0; w < l->n_waits; w++) {
     if (!(stream->before >> l->waits[w] & 1)) {
@@ -222,6 +243,7 @@ static void make(problem *p, uint64_t seed) {
 
 static void begin_run(void) {
   memset(streams, 0, sizeof(streams));
+  memset(urgent_streams, 0, sizeof(urgent_streams));
   streams[0].before = START;
   launched = 0;
 }
@@ -233,13 +255,25 @@ static void check_end(const problem *p) {
 }
 
 static cs_schedule *create(const problem *p, bool use_graph) {
-  static cs_cuda_backend backend;
+  static cs_cuda_backend backend = {.driver.graph_kernel_node_set_attribute = set_attribute};
+  const cs_stream_set all = {.n = STREAMS};
   cs_schedule *schedule = NULL;
   serial = true;
-  cs_status st =
-      cs_schedule_create(&backend.base, p->launches, p->n, STREAMS, use_graph, &schedule);
+  cs_status st = cs_schedule_create(&backend.base, p->launches, p->n, &all, use_graph, &schedule);
   if (st != CS_OK) fail_msg("%s", cs_status_message(st));
   return schedule;
+}
+
+static void run_twice(const problem *p, cs_schedule *schedule) {
+  serial = false;
+  for (int repeat = 0; repeat < 2; repeat++) {
+    begin_run();
+    cs_status st = cs_schedule_run(schedule);
+    if (st != CS_OK) fail_msg("%s", cs_status_message(st));
+    check_end(p);
+  }
+  cs_schedule_destroy(schedule);
+  launched = 0;
 }
 
 static void plain_runs_keep_every_dependency(void **state) {
@@ -249,15 +283,7 @@ static void plain_runs_keep_every_dependency(void **state) {
     make(p, seed);
     cs_schedule *schedule = create(p, false);
     assert_int_equal(launched, p->n);
-    serial = false;
-    for (int repeat = 0; repeat < 2; repeat++) {
-      begin_run();
-      cs_status st = cs_schedule_run(schedule);
-      if (st != CS_OK) fail_msg("%s", cs_status_message(st));
-      check_end(p);
-    }
-    cs_schedule_destroy(schedule);
-    launched = 0;
+    run_twice(p, schedule);
   }
   assert_int_equal(events_alive, 0);
   free(p);
@@ -316,6 +342,65 @@ static void a_failing_capture_leaves_nothing_behind(void **state) {
   free(p);
 }
 
+/* Every kernel node of a launch has its launch's priority, and the graph is told to keep them; a
+ * graph without priorities is made as before. */
+static void nodes_carry_their_launches_priority(void **state) {
+  (void)state;
+  problem *p = malloc(sizeof(*p));
+  for (uint64_t seed = 0; seed < 100; seed++) {
+    make(p, seed);
+    bool any = false;
+    for (int i = 0; i < p->n; i++) {
+      int leader = p->launches[i].merged >= 0 ? p->launches[i].merged : i;
+      p->launches[i].priority = seed % 4 != 0 && leader % 3 == 1;
+      any = any || p->launches[i].priority;
+    }
+    for (int i = 0; i <= 3 * LAUNCHES; i++) node_priority[i] = 1;
+    shuffled = seed % 2 == 1;
+    cs_schedule *schedule = create(p, true);
+    assert_int_equal(instantiated_with, any ? cudaGraphInstantiateFlagUseNodePriority : 0);
+    for (int i = 0, node = 0; i < p->n; i++) {
+      for (int k = 0; k < i % 3 && p->launches[i].merged < 0; k++, node++) {
+        int wanted = !any || node % 5 == 4 ? 1 : p->launches[i].priority ? -5 : 0;
+        assert_int_equal(node_priority[node], wanted);
+      }
+    }
+    cs_schedule_destroy(schedule);
+    launched = 0;
+  }
+  shuffled = false;
+  assert_int_equal(events_alive, 0);
+  assert_int_equal(graphs_alive, 0);
+  free(p);
+}
+
+/* Without a graph the streams have them: one for all launches of a stream, also of stream 0. */
+static void without_a_graph_streams_have_the_priority(void **state) {
+  (void)state;
+  problem *p = malloc(sizeof(*p));
+  urgent_by_stream = true;
+  for (uint64_t seed = 0; seed < 100; seed++) {
+    make(p, seed);
+    for (int i = 0; i < p->n; i++) {
+      p->launches[i].priority = seed >> p->launches[i].stream & 1;
+    }
+    cs_schedule *schedule = create(p, false);
+    run_twice(p, schedule);
+  }
+  urgent_by_stream = false;
+  cs_launch launches[2] = {{.name = "first", .merged = -1},
+                           {.name = "second", .merged = -1, .priority = 1}};
+  cs_cuda_backend backend = {.device = 0};
+  cs_schedule *schedule = NULL;
+  cs_status st = cs_schedule_create(&backend.base, launches, 2, &cs_one_stream, false, &schedule);
+  assert_int_equal(cs_status_code(st), CS_CODE_BAD_INPUT);
+  assert_non_null(strstr(cs_status_message(st), "stream 0: first has priority 0 and second 1"));
+  cs_status_free(st);
+  assert_null(schedule);
+  assert_int_equal(events_alive, 0);
+  free(p);
+}
+
 static void impossible_schedules_are_refused(void **state) {
   (void)state;
   cs_cuda_backend backend = {.device = 0};
@@ -323,12 +408,12 @@ static void impossible_schedules_are_refused(void **state) {
   cs_launch launches[2] = {{.name = "a", .n_waits = 1, .waits = forward, .merged = -1},
                            {.name = "b", .merged = -1}};
   cs_schedule *schedule = NULL;
-  cs_status st = cs_schedule_create(&backend.base, launches, 2, 1, false, &schedule);
+  cs_status st = cs_schedule_create(&backend.base, launches, 2, &cs_one_stream, false, &schedule);
   assert_int_equal(cs_status_code(st), CS_CODE_INTERNAL);
   cs_status_free(st);
   launches[0].n_waits = 0;
   launches[0].merged = 0; /* with itself */
-  st = cs_schedule_create(&backend.base, launches, 2, 1, false, &schedule);
+  st = cs_schedule_create(&backend.base, launches, 2, &cs_one_stream, false, &schedule);
   assert_int_equal(cs_status_code(st), CS_CODE_INTERNAL);
   cs_status_free(st);
   launches[0].merged = -1;
@@ -336,17 +421,18 @@ static void impossible_schedules_are_refused(void **state) {
   launches[1].waits = forward; /* 0: what it is launched with */
   forward[0] = 0;
   launches[1].n_waits = 1;
-  st = cs_schedule_create(&backend.base, launches, 2, 1, false, &schedule);
+  st = cs_schedule_create(&backend.base, launches, 2, &cs_one_stream, false, &schedule);
   assert_int_equal(cs_status_code(st), CS_CODE_INTERNAL);
   assert_non_null(strstr(cs_status_message(st), "b: launch 1 is merged with launch 0"));
   cs_status_free(st);
   launches[1].n_waits = 0;
   launches[1].merged = -1;
   launches[1].stream = 1;
-  st = cs_schedule_create(&backend.base, launches, 2, 1, false, &schedule);
+  st = cs_schedule_create(&backend.base, launches, 2, &cs_one_stream, false, &schedule);
   assert_int_equal(cs_status_code(st), CS_CODE_INTERNAL);
   cs_status_free(st);
-  st = cs_schedule_create(&backend.base, launches, 2, 1000, false, &schedule);
+  st =
+      cs_schedule_create(&backend.base, launches, 2, &(cs_stream_set){.n = 1000}, false, &schedule);
   assert_int_equal(cs_status_code(st), CS_CODE_INTERNAL);
   cs_status_free(st);
   assert_null(schedule);
@@ -359,6 +445,8 @@ int main(void) {
       cmocka_unit_test(plain_runs_keep_every_dependency),
       cmocka_unit_test(captures_keep_every_dependency_and_know_their_nodes),
       cmocka_unit_test(a_failing_capture_leaves_nothing_behind),
+      cmocka_unit_test(nodes_carry_their_launches_priority),
+      cmocka_unit_test(without_a_graph_streams_have_the_priority),
       cmocka_unit_test(impossible_schedules_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

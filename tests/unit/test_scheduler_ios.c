@@ -13,6 +13,8 @@ static uint32_t set_of(const cs_stage *stage) {
   return set;
 }
 
+#define MERGED 0.6 /* of what a stage costs otherwise */
+
 static double cost_of_set(uint32_t set) {
   uint32_t mixed = (set ^ set >> 15) * UINT32_C(2246822519);
   return 1 + (double)((mixed ^ mixed >> 13) % 1000) * __builtin_popcount(set) / 500;
@@ -21,7 +23,8 @@ static double cost_of_set(uint32_t set) {
 static cs_status odd_cost(void *user, const cs_stage *stage, double *us) {
   int *calls = user;
   ++*calls;
-  *us = cost_of_set(set_of(stage));
+  uint32_t set = set_of(stage);
+  *us = cost_of_set(set) * (stage->merged ? MERGED : 1);
   return CS_OK;
 }
 
@@ -30,6 +33,7 @@ static cs_status odd_cost(void *user, const cs_stage *stage, double *us) {
 typedef struct brute {
   const cs_program *program;
   int n, group_tasks, groups;
+  bool merges;              /* stages may be merged as some_merge says */
   double least_us[1 << 10]; /* by what has run already */
 } brute;
 
@@ -54,14 +58,36 @@ static bool is_allowed(const brute *b, uint32_t done, uint32_t set) {
   return n_groups <= b->groups;
 }
 
+/* Independent tasks of even numbers can be merged. */
+static const char *some_merge(void *user, const int *tasks, int n) {
+  (void)user;
+  for (int i = 0; i < n; i++)
+    if (tasks[i] % 2) return NULL;
+  return "merging";
+}
+
+static bool may_merge(const brute *b, uint32_t done, uint32_t set) {
+  int n = __builtin_popcount(set);
+  for (int t = 0; t < b->n; t++) {
+    for (int i = 0; (set >> t & 1) && i < b->program->tasks[t].n_preds; i++)
+      if (!(done >> b->program->tasks[t].preds[i] & 1)) return false;
+  }
+  return b->merges && n >= 2 && n <= CS_MERGE_MOST && !(set & UINT32_C(0xAAAAAAAA));
+}
+
+static double cost_of_stage(const brute *b, uint32_t done, uint32_t set) {
+  double us = is_allowed(b, done, set) ? cost_of_set(set) : INFINITY;
+  return may_merge(b, done, set) ? fmin(us, MERGED * cost_of_set(set)) : us;
+}
+
 static double try_everything(brute *b) {
   uint32_t all = (UINT32_C(1) << b->n) - 1;
   for (uint32_t done = all + 1; done-- > 0;) {
     b->least_us[done] = done == all ? 0 : INFINITY;
     uint32_t left = all & ~done;
     for (uint32_t set = left; set; set = (set - 1) & left)
-      if (is_allowed(b, done, set))
-        b->least_us[done] = fmin(b->least_us[done], cost_of_set(set) + b->least_us[done | set]);
+      b->least_us[done] =
+          fmin(b->least_us[done], cost_of_stage(b, done, set) + b->least_us[done | set]);
   }
   return b->least_us[0];
 }
@@ -81,30 +107,40 @@ static void fill_window(const fixture *f, int *tasks, cs_ios_window *out) {
 static void stages_cost_the_least(void **state) {
   (void)state;
   cs_rng rng;
+  int n_merged = 0;
   cs_rng_init(&rng, 31, 1);
-  for (int i = 0; i < 400; i++) {
+  for (int i = 0; i < 800; i++) {
     fixture f;
     static brute b;
     cs_ios_window window;
     uint32_t stages[CS_IOS_MOST_TASKS], done = 0;
+    const char *merged[CS_IOS_MOST_TASKS];
     int tasks[10], n_stages, calls = 0;
     bool solved;
     double us = 0;
     random_tasks(&f, &rng, 1 + below(&rng, 9));
-    b = (brute){&f.program, f.program.n_tasks, 1 + below(&rng, 4), 1 + below(&rng, 4), {0}};
+    b = (brute){.program = &f.program,
+                .n = f.program.n_tasks,
+                .group_tasks = 1 + below(&rng, 4),
+                .groups = 1 + below(&rng, 4),
+                .merges = i >= 400};
     fill_window(&f, tasks, &window);
-    cs_ios_options options = {b.group_tasks, b.groups, odd_cost, &calls};
-    assert_ok(cs_ios_solve(&window, &options, stages, &n_stages, &solved));
+    cs_ios_options options = {
+        b.group_tasks, b.groups, odd_cost, &calls, b.merges ? some_merge : NULL, NULL};
+    assert_ok(cs_ios_solve(&window, &options, stages, merged, &n_stages, &solved));
     assert_true(solved);
     for (int k = 0; k < n_stages; k++) {
-      assert_true(is_allowed(&b, done, stages[k]));
+      assert_true(merged[k] ? may_merge(&b, done, stages[k]) : is_allowed(&b, done, stages[k]));
+      us += cost_of_set(stages[k]) * (merged[k] ? MERGED : 1);
       done |= stages[k];
-      us += cost_of_set(stages[k]);
+      n_merged += merged[k] != NULL;
     }
     assert_int_equal(done, (UINT32_C(1) << b.n) - 1);
     assert_float_equal(us, try_everything(&b), 1e-6);
     fixture_free(&f);
   }
+  print_message("%d merged stages\n", n_merged);
+  assert_true(n_merged > 50);
 }
 
 static cs_status unit_cost(void *user, const cs_stage *stage, double *us) {
@@ -127,8 +163,8 @@ static void of_equal_costs_the_fewest_stages_win(void **state) {
     task_behind(&f, &pred, t >= 2, 1);
   }
   fill_window(&f, tasks, &window);
-  cs_ios_options options = {3, 2, unit_cost, NULL};
-  assert_ok(cs_ios_solve(&window, &options, stages, &n_stages, &solved));
+  cs_ios_options options = {3, 2, unit_cost, NULL, NULL, NULL};
+  assert_ok(cs_ios_solve(&window, &options, stages, NULL, &n_stages, &solved));
   assert_true(solved && n_stages == 2);
   assert_true(stages[0] == 0x3f && stages[1] == 0xfc0);
   fixture_free(&f);
@@ -146,8 +182,8 @@ static void too_much_work_is_given_up(void **state) {
   fixture_init(&f, 24);
   for (int t = 0; t < 24; t++) task_behind(&f, NULL, 0, 1);
   fill_window(&f, tasks, &window);
-  cs_ios_options options = {3, 24, odd_cost, &calls};
-  assert_ok(cs_ios_solve(&window, &options, stages, &n_stages, &solved));
+  cs_ios_options options = {3, 24, odd_cost, &calls, NULL, NULL};
+  assert_ok(cs_ios_solve(&window, &options, stages, NULL, &n_stages, &solved));
   assert_false(solved);
   assert_in_range(calls, 1000, CS_IOS_MOST_STAGES);
   fixture_free(&f);
@@ -303,6 +339,64 @@ static void stages_are_estimated_from_times_and_demands(void **state) {
   fixture_free(&f);
 }
 
+/* ---- Merging ---- */
+
+/* Task t reads the graph's input and can run with "one"; the last one reads all of them. */
+static void mergeable(fixture *f, int n, double fastest_us, double merging_us) {
+  int all[8];
+  fixture_init(f, n + 3);
+  for (int t = 0; t < n; t++) {
+    all[t] = task_behind(f, NULL, 0, fastest_us);
+    add_choice(f, t, merging_us, 0);
+    cs_candidate *candidate = (cs_candidate *)(uintptr_t)f->choices[t].choices[1].candidate;
+    candidate->merges = true;
+  }
+  task_behind(f, all, n, 1);
+}
+
+static int members(const cs_plan *plan) {
+  int n = 0;
+  for (int p = 0; p < plan->n_tasks; p++) n += plan->tasks[p].merged >= 0;
+  return n;
+}
+
+static void stages_of_one_input_may_be_one_kernel(void **state) {
+  (void)state;
+  fixture f;
+  cs_plan *plan = NULL;
+  mergeable(&f, 5, 10, 12);
+  cs_policy_input input = fixture_input(&f, 1, 0, 0);
+  assert_ok(cs_plan_make(&cs_policy_ios, &input, &plan)); /* checked: the reader waits for all */
+  assert_int_equal(members(plan), 4);
+  assert_true(plan->predicted_us == 12 + 1);
+  assert_string_equal(plan->tasks[0].candidate.id, "test:1");
+  cs_plan_destroy(plan);
+  input.max_streams = 5; /* beside one another the faster ones are as good as it gets */
+  assert_ok(cs_plan_make(&cs_policy_ios, &input, &plan));
+  assert_int_equal(members(plan), 0);
+  cs_plan_destroy(plan);
+  fixture_free(&f);
+}
+
+/* Too slow, a workspace, or inputs that are not the same. */
+static void other_stages_are_not_merged(void **state) {
+  (void)state;
+  for (int what = 0; what < 3; what++) {
+    fixture f;
+    cs_plan *plan = NULL;
+    mergeable(&f, 2, 10, what == 0 ? 21 : 12);
+    cs_candidate *second = (cs_candidate *)(uintptr_t)f.choices[1].choices[1].candidate;
+    if (what == 1) second->workspace_bytes = 256;
+    if (what == 2)
+      f.program.tasks[1].inputs[0] = add_tensor(&f, add_buffer(&f, 256, CS_BUFFER_INPUT));
+    cs_policy_input input = fixture_input(&f, 1, 0, 0);
+    assert_ok(cs_plan_make(&cs_policy_ios, &input, &plan));
+    assert_int_equal(members(plan), 0);
+    cs_plan_destroy(plan);
+    fixture_free(&f);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(stages_cost_the_least),
@@ -312,6 +406,8 @@ int main(void) {
       cmocka_unit_test(wrong_costs_are_refused),
       cmocka_unit_test(stages_are_groups_between_barriers),
       cmocka_unit_test(stages_are_estimated_from_times_and_demands),
+      cmocka_unit_test(stages_of_one_input_may_be_one_kernel),
+      cmocka_unit_test(other_stages_are_not_merged),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -127,11 +127,12 @@ static void steps_are_checked(void **state) {
   double us;
   assert_ok(cs_sm_operation_prepare(m->model, "a", &full, 1, 5, &operation));
   cs_sm_step step = {.operation = &operation};
-  assert_ok(cs_sm_schedule_simulate(m->model, &step, 1, NULL, &us));
+  assert_ok(cs_sm_schedule_simulate(m->model, NULL, &step, 1, NULL, &us));
   near(us, 5);
   step.waits = &itself;
   step.n_waits = 1;
-  assert_fails(cs_sm_schedule_simulate(m->model, &step, 1, NULL, &us), CS_CODE_BAD_INPUT, "step 0");
+  assert_fails(cs_sm_schedule_simulate(m->model, NULL, &step, 1, NULL, &us), CS_CODE_BAD_INPUT,
+               "step 0");
   cs_sm_operation_clear(&operation);
   assert_fails(cs_sm_operation_prepare(m->model, "some:id", NULL, 0, 0, &operation),
                CS_CODE_BAD_INPUT, "some:id");

@@ -174,7 +174,8 @@ static cs_exec *prepare(const fixture *f, const char *task) {
 static double latency(const fixture *f, const cs_launch *launches, int n, int n_streams) {
   cs_schedule *schedule = NULL;
   double us[3], b2b;
-  ok(f->vtable->schedule_create(f->backend, launches, n, n_streams, true, &schedule));
+  ok(f->vtable->schedule_create(f->backend, launches, n, &(cs_stream_set){.n = n_streams}, true,
+                                &schedule));
   ok(f->vtable->schedule_latency(schedule, 3, us));
   assert_true(us[0] == us[1] && us[1] == us[2]);
   ok(f->vtable->schedule_b2b(schedule, 10, &b2b));
@@ -209,6 +210,38 @@ static void latency_is_the_models(void **state) {
   for (int i = 0; i < 2; i++) f->vtable->exec_destroy((cs_exec *)(uintptr_t)launches[i].exec);
 }
 
+/* Two launches of one candidate as one kernel; the recorded profile has none that merges, so one is
+ * made to. */
+static void a_merged_launch_is_one_kernel(void **state) {
+  fixture *f = *state;
+  const cs_record *record = fastest(f, "inception_3a/3x3");
+  cs_candidate *candidate = (cs_candidate *)(uintptr_t)&record->candidate;
+  cs_launch launches[2] = {{.exec = prepare(f, "inception_3a/3x3"), .name = "a", .merged = -1}};
+  cs_schedule *schedule = NULL;
+  int count = 0;
+  launches[1] = launches[0];
+  launches[1].merged = 0;
+  fails(f->vtable->schedule_create(f->backend, launches, 2, 1, true, &schedule), CS_CODE_BAD_INPUT,
+        "launch 1 (a, ");
+  candidate->merges = true;
+  double one = record->measured.cold_us, both = latency(f, launches, 2, 1);
+  assert_true(both >= one - 1e-6 && both < 2 * one - 1);
+  ok(f->vtable->schedule_create(f->backend, launches, 2, 1, true, &schedule));
+  ok(f->vtable->schedule_kernels(schedule, NULL, 0, &count));
+  assert_int_equal(count, record->n_kernels);
+  f->vtable->schedule_destroy(schedule);
+  schedule = NULL;
+  launches[1].stream = 1;
+  fails(f->vtable->schedule_create(f->backend, launches, 2, 2, true, &schedule), CS_CODE_BAD_INPUT,
+        "on one stream, without waits");
+  launches[1].stream = 0;
+  launches[1].merged = 1; /* with itself */
+  fails(f->vtable->schedule_create(f->backend, launches, 2, 1, true, &schedule), CS_CODE_BAD_INPUT,
+        "wanted the leader");
+  candidate->merges = false;
+  f->vtable->exec_destroy((cs_exec *)(uintptr_t)launches[0].exec);
+}
+
 static void kernels_are_the_recorded_ones(void **state) {
   fixture *f = *state;
   const cs_record *record = fastest(f, "inception_3a/3x3");
@@ -218,7 +251,7 @@ static void kernels_are_the_recorded_ones(void **state) {
   int count = 0;
   launches[1] = launches[0];
   assert_in_range(record->n_kernels, 1, 4);
-  ok(f->vtable->schedule_create(f->backend, launches, 2, 1, true, &schedule));
+  ok(f->vtable->schedule_create(f->backend, launches, 2, &cs_one_stream, true, &schedule));
   ok(f->vtable->schedule_kernels(schedule, NULL, 0, &count));
   assert_int_equal(count, 2 * record->n_kernels);
   ok(f->vtable->schedule_kernels(schedule, infos, 8, &count));
@@ -320,6 +353,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(what_was_not_recorded_has_no_candidates, set_up, tear_down),
       cmocka_unit_test_setup_teardown(latency_is_the_models, set_up, tear_down),
       cmocka_unit_test_setup_teardown(kernels_are_the_recorded_ones, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(a_merged_launch_is_one_kernel, set_up, tear_down),
       cmocka_unit_test_setup_teardown(memory_holds_nothing, set_up, tear_down),
       cmocka_unit_test(files_that_are_no_device),
       cmocka_unit_test(other_gpus_are_predicted_roughly),

@@ -132,8 +132,9 @@ cs_status cpu_bind(const cs_launch *launch, cpu_bound *out) CS_MUST_USE;
 void cpu_bound_clear(cpu_bound *bound);
 cs_status cpu_bound_run(const cpu_bound *bound) CS_MUST_USE;
 
-cs_status cpu_schedule_create(cs_backend *backend, const cs_launch *launches, int n, int n_streams,
-                              bool use_graph, cs_schedule **out) CS_MUST_USE;
+cs_status cpu_schedule_create(cs_backend *backend, const cs_launch *launches, int n,
+                              const cs_stream_set *streams, bool use_graph,
+                              cs_schedule **out) CS_MUST_USE;
 void cpu_schedule_destroy(cs_schedule *schedule);
 cs_status cpu_schedule_run(cs_schedule *schedule) CS_MUST_USE;
 cs_status cpu_schedule_latency(cs_schedule *schedule, int count, double *us) CS_MUST_USE;

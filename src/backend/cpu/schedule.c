@@ -6,6 +6,7 @@
 
 #include "backend/cpu/cpu.h"
 #include "backend/cpu/event.h"
+#include "profiler/partition.h"
 
 typedef struct schedule_launch {
   cpu_bound bound;
@@ -127,6 +128,10 @@ static cs_status add_launch(cs_schedule *schedule, const cs_launch *launches, in
   const cs_launch *from = &launches[i];
   schedule_launch *to = &schedule->launches[i];
   CS_RETURN_IF_ERROR(check_launch(launches, i, schedule->n_streams));
+  if (from->priority != 0) {
+    return cs_error(CS_CODE_BAD_INPUT, "%s: priority %d; a CPU has none, wanted 0",
+                    from->name ? from->name : "launch", from->priority);
+  }
   CS_RETURN_IF_ERROR(cs_strdup_to(from->name ? from->name : "launch", &to->name));
   to->waits = cs_calloc((size_t)from->n_waits, sizeof *to->waits);
   if (!to->waits) return cs_no_memory("dependencies", (size_t)from->n_waits * sizeof *to->waits);
@@ -177,20 +182,19 @@ static cs_status allocate_parts(cs_schedule *schedule, int n, int n_streams) {
   return CS_OK;
 }
 
-cs_status cpu_schedule_create(cs_backend *backend, const cs_launch *launches, int n, int n_streams,
-                              bool use_graph, cs_schedule **out) {
+cs_status cpu_schedule_create(cs_backend *backend, const cs_launch *launches, int n,
+                              const cs_stream_set *streams, bool use_graph, cs_schedule **out) {
   (void)use_graph;
   cs_status st = CS_OK;
   *out = NULL;
-  if (n < 0 || n_streams < 1)
-    return cs_error(CS_CODE_INTERNAL, "found %d launches on %d streams, wanted one stream or more",
-                    n, n_streams);
+  if (n < 0) return cs_error(CS_CODE_INTERNAL, "found %d launches, wanted 0 or more", n);
+  CS_RETURN_IF_ERROR(cs_stream_set_check(streams, &((cpu_backend *)backend)->info));
   cs_schedule *schedule = cs_calloc(1, sizeof *schedule);
   if (!schedule) return cs_no_memory("a schedule", sizeof *schedule);
   pthread_mutex_init(&schedule->gate.mutex, NULL);
   pthread_cond_init(&schedule->gate.changed, NULL);
   pthread_mutex_init(&schedule->error_mutex, NULL);
-  CS_TRY(st, allocate_parts(schedule, n, n_streams), done);
+  CS_TRY(st, allocate_parts(schedule, n, streams->n), done);
   for (int i = 0; i < n; i++) CS_TRY(st, add_launch(schedule, launches, i), done);
   CS_TRY(st, start_workers(schedule, ((cpu_backend *)backend)->machine.cores), done);
   *out = schedule, schedule = NULL;

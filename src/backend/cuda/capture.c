@@ -89,13 +89,12 @@ cs_status cs_schedule_capture(cs_schedule *schedule, cudaGraph_t *graph, int **n
   cs_status st = CS_OK;
   node_map map = {0};
   /* Thread-local: other threads of the process may allocate meanwhile. */
-  CS_TRY(
-      st,
-      cs_cuda_status(cudaStreamBeginCapture(schedule->streams[0], cudaStreamCaptureModeThreadLocal),
-                     "starting a capture"),
-      done);
+  CS_TRY(st,
+         cs_cuda_status(cudaStreamBeginCapture(schedule->origin, cudaStreamCaptureModeThreadLocal),
+                        "starting a capture"),
+         done);
   st = cs_schedule_issue(schedule, launch_issued, &map);
-  cudaError_t ended = cudaStreamEndCapture(schedule->streams[0], graph);
+  cudaError_t ended = cudaStreamEndCapture(schedule->origin, graph);
   if (st != CS_OK) {
     (void)cudaGetLastError();
     goto done;

@@ -19,6 +19,8 @@ struct cs_cuda_backend {
   cs_cuda_driver driver;
   cs_cudnn_pool pool;
   cudaStream_t streams[CS_CUDA_MAX_STREAMS]; /* non-blocking, made when first needed */
+  cudaStream_t urgent[CS_CUDA_MAX_STREAMS];  /* the same with the greatest priority */
+  struct cs_cuda_split *splits;              /* of the SMs, made when first needed */
   cudaEvent_t start, stop;                   /* of timings */
   cs_cuda_start *starting;                   /* makes context, handle, stream 0 and events */
   cs_metric_set metrics;                     /* of counters; empty until the first count */
@@ -31,8 +33,12 @@ static inline cs_cuda_backend *cs_cuda(const cs_backend *backend) {
 
 /* Waits for the device's start and makes it the calling thread's current one. */
 cs_status cs_cuda_enter(const cs_cuda_backend *backend) CS_MUST_USE;
-/* Stream `index`, made when first asked for. */
-cs_status cs_cuda_stream(cs_cuda_backend *backend, int index, cudaStream_t *out) CS_MUST_USE;
+/* Stream `index` of the whole device, made when first asked for. */
+cs_status cs_cuda_stream(cs_cuda_backend *backend, int index, bool urgent,
+                         cudaStream_t *out) CS_MUST_USE;
+
+/* priority.c: the number that CUDA has for the greatest priority, or for the normal (least) one. */
+cs_status cs_cuda_priority(bool urgent, int *out) CS_MUST_USE;
 
 /* enumerate.c */
 int cs_cuda_layouts(const cs_backend *backend, cs_precision precision,

@@ -16,9 +16,10 @@ typedef struct traced {
 static cs_status make_graph(traced *t) {
   int *node_launch = NULL, n_nodes = 0;
   CS_RETURN_IF_ERROR(cs_schedule_capture(t->schedule, &t->graph, &node_launch, &n_nodes));
+  cs_status st =
+      cs_schedule_instantiate(t->schedule, t->graph, node_launch, n_nodes, &t->executable);
   free(node_launch);
-  return cs_cuda_status(cudaGraphInstantiate(&t->executable, t->graph, 0),
-                        "instantiating a CUDA graph of %d nodes", n_nodes);
+  return st;
 }
 
 static cs_status run_traced(void *user) {
@@ -26,7 +27,7 @@ static cs_status run_traced(void *user) {
   cs_schedule *s = t->schedule;
   if (s->executable) {
     if (!t->executable) CS_RETURN_IF_ERROR(make_graph(t));
-    CS_RETURN_IF_ERROR(cs_cuda_status(cudaGraphLaunch(t->executable, s->streams[0]),
+    CS_RETURN_IF_ERROR(cs_cuda_status(cudaGraphLaunch(t->executable, s->origin),
                                       "launching a CUDA graph under the tracer"));
   } else {
     CS_RETURN_IF_ERROR(cs_schedule_issue(s, NULL, NULL));

@@ -7,6 +7,7 @@
 #include "backend/cuda/cupti_trace.h"
 #include "backend/cuda/exec.h"
 #include "backend/cuda/schedule.h"
+#include "backend/cuda/split.h"
 #include "backend/cuda/versions.h"
 #include "profiler/profile.h"
 
@@ -16,13 +17,16 @@ cs_status cs_cuda_enter(const cs_cuda_backend *backend) {
                         backend->device);
 }
 
-cs_status cs_cuda_stream(cs_cuda_backend *backend, int index, cudaStream_t *out) {
-  if (!backend->streams[index]) {
+cs_status cs_cuda_stream(cs_cuda_backend *backend, int index, bool urgent, cudaStream_t *out) {
+  cudaStream_t *stream = urgent ? &backend->urgent[index] : &backend->streams[index];
+  if (!*stream) {
+    int priority = 0;
+    CS_RETURN_IF_ERROR(cs_cuda_priority(urgent, &priority));
     CS_RETURN_IF_ERROR(
-        cs_cuda_status(cudaStreamCreateWithFlags(&backend->streams[index], cudaStreamNonBlocking),
+        cs_cuda_status(cudaStreamCreateWithPriority(stream, cudaStreamNonBlocking, priority),
                        "creating stream %d", index));
   }
-  *out = backend->streams[index];
+  *out = *stream;
   return CS_OK;
 }
 
@@ -54,6 +58,7 @@ static cs_status fill_info(int device, cs_device_info *info) {
   info->max_streams = CS_CUDA_MAX_STREAMS;
   /* A stored plan loads in 0.1 ms, a further cuDNN handle takes far longer. */
   info->prepare_threads = 1;
+  info->priorities = true;
   char api[CS_VERSION_TEXT], driver[CS_VERSION_TEXT], built[CS_VERSION_TEXT];
   cs_cuda_driver_version(driver);
   cs_cuda_driver_api_version(api);
@@ -74,9 +79,11 @@ static void close_backend(cs_backend *backend) {
   cs_cuda_backend *cuda = cs_cuda(backend);
   cs_status_free(cs_cuda_enter(cuda));
   cs_cuda_start_destroy(cuda->starting);
-  cs_cudnn_pool_destroy(&cuda->pool);
+  cs_cudnn_pool_destroy(&cuda->pool); /* its handles hold streams */
+  cs_cuda_splits_destroy(cuda);
   for (int i = 0; i < CS_CUDA_MAX_STREAMS; i++) {
     if (cuda->streams[i]) (void)cudaStreamDestroy(cuda->streams[i]);
+    if (cuda->urgent[i]) (void)cudaStreamDestroy(cuda->urgent[i]);
   }
   if (cuda->start) (void)cudaEventDestroy(cuda->start);
   if (cuda->stop) (void)cudaEventDestroy(cuda->stop);
@@ -133,6 +140,7 @@ static cs_status open_device(cs_cuda_backend *cuda, int index) {
   cuda->device = index;
   CS_RETURN_IF_ERROR(fill_info(index, &cuda->info));
   CS_RETURN_IF_ERROR(cs_cuda_driver_load(&cuda->driver));
+  CS_RETURN_IF_ERROR(cs_cuda_split_units(cuda));
   return cs_cuda_start_begin(cuda, &cuda->starting);
 }
 

@@ -23,7 +23,7 @@ cs_status cs_cuda_reference(cs_backend *backend, const cs_op_desc *desc, const v
   CS_TRY(st, cs_cuda_allocate(backend, 2 * n * size, &results), done);
   double *device_value = results, *device_magnitude = device_value + n;
   cudaStream_t stream;
-  CS_TRY(st, cs_cuda_stream(cs_cuda(backend), 0, &stream), done);
+  CS_TRY(st, cs_cuda_stream(cs_cuda(backend), 0, false, &stream), done);
   CS_TRY(st,
          cs_cuda_reference_launch(desc, inputs, device_weight, device_bias, device_value,
                                   device_magnitude, stream),

@@ -16,6 +16,19 @@ typedef struct cs_cuda_driver {
   CUresult(CUDAAPI *func_get_name)(const char **, CUfunction);
   CUresult(CUDAAPI *ctx_get_current)(CUcontext *);
   CUresult(CUDAAPI *occupancy)(int *, CUfunction, int, size_t);
+  CUresult(CUDAAPI *graph_kernel_node_set_attribute)(CUgraphNode, CUlaunchAttributeID,
+                                                     const CUlaunchAttributeValue *);
+  /* Green contexts; all of them or none (NULL), with what is missing in `no_green`. */
+  CUresult(CUDAAPI *device_get)(CUdevice *, int);
+  CUresult(CUDAAPI *device_get_resource)(CUdevice, CUdevResource *, CUdevResourceType);
+  CUresult(CUDAAPI *resource_split)(CUdevResource *, unsigned *, const CUdevResource *,
+                                    CUdevResource *, unsigned, unsigned);
+  CUresult(CUDAAPI *resource_describe)(CUdevResourceDesc *, CUdevResource *, unsigned);
+  CUresult(CUDAAPI *green_create)(CUgreenCtx *, CUdevResourceDesc, CUdevice, unsigned);
+  CUresult(CUDAAPI *green_get_resource)(CUgreenCtx, CUdevResource *, CUdevResourceType);
+  CUresult(CUDAAPI *green_stream_create)(CUstream *, CUgreenCtx, unsigned, int);
+  CUresult(CUDAAPI *green_destroy)(CUgreenCtx);
+  char no_green[160];
 } cs_cuda_driver;
 
 /* DEVICE error that names the function the driver lacks. */

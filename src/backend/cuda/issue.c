@@ -24,18 +24,18 @@ static cs_status record(cudaEvent_t event, cudaStream_t stream) {
 
 static cs_status fork_streams(cs_schedule *s) {
   if (!s->fork) return CS_OK;
-  CS_RETURN_IF_ERROR(record(s->fork, s->streams[0]));
-  for (int i = 1; i < s->n_streams; i++) {
-    if (s->stream_used[i]) CS_RETURN_IF_ERROR(wait_for(s->streams[i], s->fork));
+  CS_RETURN_IF_ERROR(record(s->fork, s->origin));
+  for (int i = 0; i < s->n_streams; i++) {
+    if (s->join[i]) CS_RETURN_IF_ERROR(wait_for(s->streams[i], s->fork));
   }
   return CS_OK;
 }
 
 static cs_status join_streams(cs_schedule *s) {
-  for (int i = 1; i < s->n_streams; i++) {
-    if (!s->stream_used[i]) continue;
+  for (int i = 0; i < s->n_streams; i++) {
+    if (!s->join[i]) continue;
     CS_RETURN_IF_ERROR(record(s->join[i], s->streams[i]));
-    CS_RETURN_IF_ERROR(wait_for(s->streams[0], s->join[i]));
+    CS_RETURN_IF_ERROR(wait_for(s->origin, s->join[i]));
   }
   return CS_OK;
 }
@@ -77,7 +77,7 @@ cs_status cs_schedule_issue_serial(cs_schedule *schedule) {
   CS_TRY(st, acquire_slots(s, slots), done);
   for (int i = 0; i < s->n_launches; i++) {
     int stream = s->launches[i].launch.stream;
-    CS_TRY(st, cs_bound_launch(&s->launches[i], slots[stream], s->streams[0]), done);
+    CS_TRY(st, cs_bound_launch(&s->launches[i], slots[stream], s->origin), done);
   }
 done:
   release_slots(s, slots);

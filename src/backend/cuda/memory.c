@@ -31,7 +31,7 @@ void cs_cuda_release(cs_backend *backend, void *memory) {
  * before the device has it, and the non-blocking streams do not wait for it. */
 static cs_status begin(cs_backend *backend, cudaStream_t *stream) {
   CS_RETURN_IF_ERROR(cs_cuda_enter(cs_cuda(backend)));
-  return cs_cuda_stream(cs_cuda(backend), 0, stream);
+  return cs_cuda_stream(cs_cuda(backend), 0, false, stream);
 }
 
 cs_status cs_cuda_upload(cs_backend *backend, void *device, const void *host, int64_t bytes) {

@@ -3,6 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend/cuda/split.h"
+#include "profiler/partition.h"
+
 /* Launch i into that of its leader, directly before it on the same stream. */
 static cs_status join_launch(cs_schedule *s, int i) {
   const cs_launch *l = &s->launches[i].launch;
@@ -43,6 +46,7 @@ static cs_status copy_launches(cs_schedule *s, const cs_launch *launches, int n)
     s->launches[i].launch.waits = waits;
     waits += l->n_waits;
     s->stream_used[l->stream] = true;
+    s->urgent = s->urgent || l->priority != 0;
     if (cs_bound_needs_cudnn(&s->launches[i])) s->stream_cudnn[l->stream] = true;
   }
   return CS_OK;
@@ -56,8 +60,8 @@ static cs_status create_event(cudaEvent_t *event) {
 
 static cs_status create_events(cs_schedule *s) {
   bool several = false;
-  for (int i = 1; i < s->n_streams; i++) {
-    if (!s->stream_used[i]) continue;
+  for (int i = 0; i < s->n_streams; i++) {
+    if (!s->stream_used[i] || s->streams[i] == s->origin) continue;
     several = true;
     CS_RETURN_IF_ERROR(create_event(&s->join[i]));
   }
@@ -76,36 +80,77 @@ static cs_status create_events(cs_schedule *s) {
  * when they are first used; and an error then names its launch. */
 static cs_status warm_run(cs_schedule *s) {
   CS_RETURN_IF_ERROR(cs_schedule_issue_serial(s));
+  if (s->split) CS_RETURN_IF_ERROR(cs_schedule_issue(s, NULL, NULL)); /* in the parts, too */
   return cs_schedule_synchronize(s);
 }
+
+/* ---- Streams ---- */
+
+/* Whether the stream itself must have the priority: there are no nodes to have it without a graph.
+ */
+static cs_status stream_is_urgent(const cs_schedule *s, int stream, bool *out) {
+  const cs_launch *first = NULL;
+  *out = false;
+  for (int i = 0; i < s->n_launches; i++) {
+    const cs_launch *l = &s->launches[i].launch;
+    if (l->stream != stream) continue;
+    if (!first) first = l;
+    if (l->priority != first->priority) {
+      return cs_error(CS_CODE_BAD_INPUT,
+                      "stream %d: %s has priority %d and %s %d; without a CUDA graph, wanted: one "
+                      "priority for all launches of a stream",
+                      stream, first->name, first->priority, l->name, l->priority);
+    }
+  }
+  *out = first && first->priority != 0;
+  return CS_OK;
+}
+
+static cs_status make_streams(cs_schedule *s, const cs_stream_set *streams, bool use_graph) {
+  cs_cuda_split *split = NULL;
+  if (streams->n_parts > 0) CS_RETURN_IF_ERROR(cs_cuda_split_find(s->backend, streams, &split));
+  for (int i = 0; i < s->n_streams; i++) {
+    int part = cs_stream_part(streams, i);
+    bool urgent = false;
+    if (!s->stream_used[i]) continue;
+    if (!use_graph) CS_RETURN_IF_ERROR(stream_is_urgent(s, i, &urgent));
+    if (part >= 0) {
+      s->split = true;
+      CS_RETURN_IF_ERROR(cs_cuda_split_stream(s->backend, split, part, i, urgent, &s->streams[i]));
+    } else {
+      CS_RETURN_IF_ERROR(cs_cuda_stream(s->backend, i, urgent, &s->streams[i]));
+    }
+  }
+  return cs_cuda_stream(s->backend, 0, false, &s->origin);
+}
+
+/* ---- Create, destroy ---- */
 
 static cs_status instantiate(cs_schedule *s) {
   CS_RETURN_IF_ERROR(cs_schedule_capture(s, &s->graph, &s->node_launch, &s->n_nodes));
-  CS_RETURN_IF_ERROR(cs_cuda_status(cudaGraphInstantiate(&s->executable, s->graph, 0),
-                                    "instantiating a CUDA graph of %d nodes", s->n_nodes));
   CS_RETURN_IF_ERROR(
-      cs_cuda_status(cudaGraphUpload(s->executable, s->streams[0]), "uploading a CUDA graph"));
+      cs_schedule_instantiate(s, s->graph, s->node_launch, s->n_nodes, &s->executable));
+  CS_RETURN_IF_ERROR(
+      cs_cuda_status(cudaGraphUpload(s->executable, s->origin), "uploading a CUDA graph"));
   return cs_schedule_synchronize(s);
 }
 
-cs_status cs_schedule_create(cs_backend *backend, const cs_launch *launches, int n, int n_streams,
-                             bool use_graph, cs_schedule **out) {
+cs_status cs_schedule_create(cs_backend *backend, const cs_launch *launches, int n,
+                             const cs_stream_set *streams, bool use_graph, cs_schedule **out) {
   *out = NULL;
   cs_status st = CS_OK;
-  if (n < 1 || n_streams < 1 || n_streams > CS_CUDA_MAX_STREAMS) {
+  if (n < 1 || streams->n > CS_CUDA_MAX_STREAMS) {
     return cs_error(CS_CODE_INTERNAL, "a schedule of %d launches on %d streams (1 to %d)", n,
-                    n_streams, CS_CUDA_MAX_STREAMS);
+                    streams->n, CS_CUDA_MAX_STREAMS);
   }
+  CS_RETURN_IF_ERROR(cs_stream_set_check(streams, &cs_cuda(backend)->info));
   CS_RETURN_IF_ERROR(cs_cuda_enter(cs_cuda(backend)));
   cs_schedule *s = cs_calloc(1, sizeof(*s));
   if (!s) return cs_no_memory("a schedule", sizeof(*s));
   s->backend = cs_cuda(backend);
-  s->n_streams = n_streams;
+  s->n_streams = streams->n;
   CS_TRY(st, copy_launches(s, launches, n), done);
-  s->stream_used[0] = true;
-  for (int i = 0; i < n_streams; i++) {
-    if (s->stream_used[i]) CS_TRY(st, cs_cuda_stream(s->backend, i, &s->streams[i]), done);
-  }
+  CS_TRY(st, make_streams(s, streams, use_graph), done);
   CS_TRY(st, create_events(s), done);
   CS_TRY(st, warm_run(s), done);
   if (use_graph) CS_TRY(st, instantiate(s), done);
@@ -120,7 +165,7 @@ void cs_schedule_destroy(cs_schedule *schedule) {
   if (!schedule) return;
   cs_schedule *s = schedule;
   cs_status_free(cs_cuda_enter(s->backend));
-  if (s->streams[0]) (void)cudaStreamSynchronize(s->streams[0]);
+  if (s->origin) (void)cudaStreamSynchronize(s->origin);
   if (s->executable) (void)cudaGraphExecDestroy(s->executable);
   if (s->graph) (void)cudaGraphDestroy(s->graph);
   for (int i = 0; i < s->n_launches; i++) {
@@ -140,12 +185,12 @@ void cs_schedule_destroy(cs_schedule *schedule) {
 
 cs_status cs_schedule_enqueue(cs_schedule *schedule) {
   if (!schedule->executable) return cs_schedule_issue(schedule, NULL, NULL);
-  return cs_cuda_status(cudaGraphLaunch(schedule->executable, schedule->streams[0]),
+  return cs_cuda_status(cudaGraphLaunch(schedule->executable, schedule->origin),
                         "launching a CUDA graph");
 }
 
 cs_status cs_schedule_synchronize(cs_schedule *schedule) {
-  return cs_cuda_status(cudaStreamSynchronize(schedule->streams[0]), "running %d launches",
+  return cs_cuda_status(cudaStreamSynchronize(schedule->origin), "running %d launches",
                         schedule->n_launches);
 }
 
@@ -163,10 +208,10 @@ cs_status cs_schedule_run_on(cs_schedule *schedule, void *native_stream) {
   }
   cudaEvent_t event = schedule->backend->stop;
   CS_RETURN_IF_ERROR(cs_cuda_status(cudaEventRecord(event, native), "recording an event"));
-  CS_RETURN_IF_ERROR(cs_cuda_status(cudaStreamWaitEvent(schedule->streams[0], event, 0),
+  CS_RETURN_IF_ERROR(cs_cuda_status(cudaStreamWaitEvent(schedule->origin, event, 0),
                                     "waiting for the caller's stream"));
   CS_RETURN_IF_ERROR(cs_schedule_issue(schedule, NULL, NULL));
   CS_RETURN_IF_ERROR(
-      cs_cuda_status(cudaEventRecord(event, schedule->streams[0]), "recording an event"));
+      cs_cuda_status(cudaEventRecord(event, schedule->origin), "recording an event"));
   return cs_cuda_status(cudaStreamWaitEvent(native, event, 0), "making the caller's stream wait");
 }

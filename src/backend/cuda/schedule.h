@@ -11,35 +11,43 @@ struct cs_schedule {
   int n_launches;
   int *waits; /* all launches' waits, one after the other */
   int n_streams;
-  cudaStream_t streams[CS_CUDA_MAX_STREAMS];
+  cudaStream_t streams[CS_CUDA_MAX_STREAMS]; /* NULL where unused */
+  /* Where a run begins and ends: stream 0, but never one of a part or of high priority. */
+  cudaStream_t origin;
+  bool split, urgent; /* some stream keeps to a part, some launch has a priority */
   bool stream_used[CS_CUDA_MAX_STREAMS], stream_cudnn[CS_CUDA_MAX_STREAMS];
   cudaEvent_t fork, *done;               /* done[i]: NULL unless another stream waits for it */
-  cudaEvent_t join[CS_CUDA_MAX_STREAMS]; /* ends of streams 1 …; NULL where unused */
+  cudaEvent_t join[CS_CUDA_MAX_STREAMS]; /* ends of streams; NULL where unused, of the origin */
   cudaGraphExec_t executable;            /* NULL: plain stream calls */
   cudaGraph_t graph;                     /* NULL: plain stream calls */
   int *node_launch, n_nodes;             /* launch of each node of `graph`, in its node order */
   double enqueue_us; /* that the host takes for one launch (timing.c); 0: unknown yet */
 };
 
-cs_status cs_schedule_create(cs_backend *backend, const cs_launch *launches, int n, int n_streams,
-                             bool use_graph, cs_schedule **out) CS_MUST_USE;
+cs_status cs_schedule_create(cs_backend *backend, const cs_launch *launches, int n,
+                             const cs_stream_set *streams, bool use_graph,
+                             cs_schedule **out) CS_MUST_USE;
 void cs_schedule_destroy(cs_schedule *schedule);
 cs_status cs_schedule_run(cs_schedule *schedule) CS_MUST_USE;
 cs_status cs_schedule_run_on(cs_schedule *schedule, void *native_stream) CS_MUST_USE;
 
-/* Enqueues one run behind what is on stream 0; its end is on stream 0. */
+/* Enqueues one run behind what is on the origin; its end is there. */
 cs_status cs_schedule_enqueue(cs_schedule *schedule) CS_MUST_USE;
 cs_status cs_schedule_synchronize(cs_schedule *schedule) CS_MUST_USE;
 
 /* issue.c: the launches as stream calls. `issued`, if given, is called after each launch. */
 typedef cs_status (*cs_issued_fn)(void *user, int launch, cudaStream_t stream);
 cs_status cs_schedule_issue(cs_schedule *schedule, cs_issued_fn issued, void *user) CS_MUST_USE;
-/* Every launch once, in order, on stream 0, with the handle of its own stream. */
+/* Every launch once, in order, on the origin, with the handle of its own stream. */
 cs_status cs_schedule_issue_serial(cs_schedule *schedule) CS_MUST_USE;
 
 /* capture.c */
 cs_status cs_schedule_capture(cs_schedule *schedule, cudaGraph_t *graph, int **node_launch,
                               int *n_nodes) CS_MUST_USE;
+/* Makes a captured graph executable, its kernel nodes with their launches' priorities. */
+cs_status cs_schedule_instantiate(const cs_schedule *schedule, cudaGraph_t graph,
+                                  const int *node_launch, int n_nodes,
+                                  cudaGraphExec_t *out) CS_MUST_USE;
 
 /* timing.c */
 cs_status cs_schedule_latency(cs_schedule *schedule, int count, double *us) CS_MUST_USE;

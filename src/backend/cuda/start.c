@@ -20,7 +20,7 @@ static cs_status make_all(cs_cuda_backend *cuda) {
       cs_cuda_status(cudaSetDevice(cuda->device), "selecting CUDA device %d", cuda->device));
   CS_RETURN_IF_ERROR(cs_cuda_status(cudaEventCreate(&cuda->start), "creating an event"));
   CS_RETURN_IF_ERROR(cs_cuda_status(cudaEventCreate(&cuda->stop), "creating an event"));
-  CS_RETURN_IF_ERROR(cs_cuda_stream(cuda, 0, &first));
+  CS_RETURN_IF_ERROR(cs_cuda_stream(cuda, 0, false, &first));
   CS_RETURN_IF_ERROR(cs_cudnn_acquire(&cuda->pool, &slot));
   cs_cudnn_release(&cuda->pool, slot);
   return CS_OK;

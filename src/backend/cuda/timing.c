@@ -25,7 +25,7 @@ static void learn_enqueue_time(cs_schedule *s, double us) {
  * everything was enqueued before the spin ended. */
 static cs_status time_once(cs_schedule *s, int n, double spin_us, double *us, bool *hidden) {
   cs_cuda_backend *backend = s->backend;
-  cudaStream_t stream = s->streams[0];
+  cudaStream_t stream = s->origin;
   CS_RETURN_IF_ERROR(cs_schedule_synchronize(s));
   CS_RETURN_IF_ERROR(cs_cuda_spin_launch(spin_us, stream));
   CS_RETURN_IF_ERROR(record(backend->start, stream));

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backend/sim/sim.h"
+#include "profiler/partition.h"
 
 /* The file does not tell how many streams the device was planned for: those of the CUDA backend. */
 #define SIM_DEFAULT_STREAMS 8
@@ -74,6 +75,8 @@ static cs_status describe(sim_backend *sim, const char *path) {
   sim->info.default_streams = SIM_DEFAULT_STREAMS;
   sim->info.max_streams = SIM_MAX_STREAMS;
   sim->info.prepare_threads = 1;
+  cs_part_units(sim->info.compute_capability, &sim->info.part_least, &sim->info.part_step);
+  sim->info.priorities = true;
   return CS_OK;
 }
 

@@ -7,7 +7,8 @@
 struct cs_exec {
   int64_t workspace_bytes;
   cs_sm_operation operation;
-  const cs_kernel_profile *kernels; /* the profile's */
+  const cs_candidate *candidate; /* this and the kernels are the profile's */
+  const cs_kernel_profile *kernels;
 };
 
 /* ---- Layouts ---- */
@@ -87,6 +88,7 @@ static cs_status prepare_record(const sim_backend *sim, const cs_record *record,
   cs_exec *exec = cs_calloc(1, sizeof *exec);
   if (!exec) return cs_no_memory("a prepared candidate", sizeof *exec);
   exec->workspace_bytes = record->candidate.workspace_bytes;
+  exec->candidate = &record->candidate;
   exec->kernels = record->kernels;
   cs_status st =
       cs_sm_operation_prepare(sim->model, record->candidate.id, record->kernels, record->n_kernels,
@@ -146,6 +148,10 @@ cs_status sim_pack_weights(const cs_exec *exec, const float *weight, const float
 
 const cs_sm_operation *sim_exec_operation(const cs_exec *exec) {
   return &exec->operation;
+}
+
+const cs_candidate *sim_exec_candidate(const cs_exec *exec) {
+  return exec->candidate;
 }
 
 const cs_kernel_profile *sim_exec_kernels(const cs_exec *exec) {

@@ -38,6 +38,7 @@ int64_t sim_exec_workspace(const cs_exec *exec);
 int64_t sim_exec_weight_bytes(const cs_exec *exec);
 cs_status sim_pack_weights(const cs_exec *exec, const float *weight, const float *bias,
                            void *host_out) CS_MUST_USE;
+const cs_candidate *sim_exec_candidate(const cs_exec *exec);
 /* The candidate's kernels for the model, and as they were recorded (NULL: they were not). */
 const cs_sm_operation *sim_exec_operation(const cs_exec *exec);
 const cs_kernel_profile *sim_exec_kernels(const cs_exec *exec);
@@ -52,8 +53,9 @@ cs_status sim_download(cs_backend *backend, void *host, const void *device,
 cs_status sim_fill(cs_backend *backend, void *device, int byte, int64_t bytes) CS_MUST_USE;
 
 /* ---- schedule.c ---- */
-cs_status sim_schedule_create(cs_backend *backend, const cs_launch *launches, int n, int n_streams,
-                              bool use_graph, cs_schedule **out) CS_MUST_USE;
+cs_status sim_schedule_create(cs_backend *backend, const cs_launch *launches, int n,
+                              const cs_stream_set *streams, bool use_graph,
+                              cs_schedule **out) CS_MUST_USE;
 void sim_schedule_destroy(cs_schedule *schedule);
 cs_status sim_schedule_run(cs_schedule *schedule) CS_MUST_USE;
 cs_status sim_schedule_latency(cs_schedule *schedule, int count, double *us) CS_MUST_USE;
