@@ -112,7 +112,7 @@ static cs_verification verify(cs_session *session, cs_verify_level level) {
   return result;
 }
 
-static void assert_verified(cs_session *session, cs_verify_level level) {
+static __attribute__((unused)) void assert_verified(cs_session *session, cs_verify_level level) {
   cs_verification result = verify(session, level);
   if (result.passed) return;
   print_verification(&result);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks what is written against the JSON Schemas under docs/schema, and that these refuse what the
-formats forbid: every model against convsched.graph/1 and, given the command, every table it makes of
-recorded profiles against convsched.report/1.
+formats forbid: every model against convsched.graph/1, the records of bench/results against convsched.run/1 and,
+given the command, every table it makes of recorded profiles against convsched.report/1.
 
     tools/check_schema.py [CONVSCHED]
 
@@ -144,13 +144,52 @@ def check_tradeoff(command):
     return wrong
 
 
+def example_run():
+    """A record with the members that only some runs have."""
+    figures = {"concurrency": 1.5, "overlapped_us": 2.0, "busy_us": 6.0, "active_us": 4.0, "span_us": 4.5}
+    return {
+        "schema": "convsched.run/1", "model": "m", "batch": 1, "dtype": "f16", "command": "convsched run m.json",
+        "device": {"name": "d"}, "policies": [{
+            "name": "coselect",
+            "overlap": {"runs": 5, "blocks": [{"tasks": ["a", "b"], "streams": 2, "predicted": dict(figures),
+                                               "achieved": None}],
+                        "whole": {"predicted": dict(figures), "achieved": dict(figures)}}}]}
+
+
+def check_runs():
+    """Every record of bench/results, and what the schema must refuse."""
+    validator = schema_of("run.schema.json")
+    wrong, checked = 0, 0
+    for path in sorted((ROOT / "bench/results").glob("*.json*")):
+        text = path.read_text()
+        records = [json.loads(text)] if path.suffix == ".json" else [json.loads(line) for line in text.splitlines()]
+        for record in records:
+            if record.get("schema") != "convsched.run/1":
+                continue
+            checked += 1
+            wrong += mismatches(validator, path.relative_to(ROOT), record)
+    record = example_run()
+    wrong += mismatches(validator, "an example of a run", record)
+    wrong += accepted_changes(validator, "an example of a run", record, {
+        "another schema": lambda r: r.update(schema="convsched.run/2"),
+        "no policies": lambda r: r.update(policies=[]),
+        "an overlap without blocks": lambda r: r["policies"][0]["overlap"].pop("blocks"),
+        "a block of no tasks": lambda r: r["policies"][0]["overlap"]["blocks"][0].update(tasks=[]),
+        "a block of more": lambda r: r["policies"][0]["overlap"]["blocks"][0].update(extra=1),
+        "a figure less": lambda r: r["policies"][0]["overlap"]["whole"]["achieved"].pop("busy_us"),
+        "less than nothing beside something":
+            lambda r: r["policies"][0]["overlap"]["whole"]["achieved"].update(concurrency=0.5)})
+    print(f"{checked} records checked, {wrong} mismatches")
+    return wrong
+
+
 def main():
     try:
         import jsonschema  # noqa: F401
     except ImportError:
         print("the Python package jsonschema is not here (Debian: python3-jsonschema)")
         return 1 if os.environ.get("CS_CHECKS_REQUIRED") else 77
-    wrong = check_graphs()
+    wrong = check_graphs() + check_runs()
     if len(sys.argv) > 1:
         wrong += check_reports(sys.argv[1])
         wrong += check_tradeoff(sys.argv[1])

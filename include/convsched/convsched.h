@@ -250,6 +250,19 @@ CS_API cs_status cs_session_latency_b2b(cs_session *session, int n, double *us) 
 CS_API cs_status cs_session_ablate(cs_session *session, const char *policy,
                                    char **json) CS_MUST_USE;
 
+/* Concurrency promised and achieved, block by block, in the order in which blocks run, and of the
+ * whole plan: {"runs", "blocks":[{"tasks":[…], "streams", "predicted", "achieved"}…],
+ * "whole":{"predicted", "achieved"}}, each of the two {"concurrency", "overlapped_us", "busy_us",
+ * "active_us", "span_us"} (null: it has no kernels). Predicted from the plan's timeline; achieved
+ * by the kernels of `runs` runs under a tracer, medians. What runs take under the tracer is no
+ * latency, and nothing should be timed after it. cs_string_free releases. Errors: USAGE (simulated,
+ * or a backend that has no tracer), NOT_FOUND (the tracer is not available, or what it saw cannot
+ * be told apart: the message says why). */
+CS_API cs_status cs_session_overlap_json(cs_session *session, char **out) CS_MUST_USE;
+/* USAGE, "WHAT: …", on a device whose kernels cannot be traced. What can be known without loading a
+ * tracer. */
+CS_API cs_status cs_device_check_trace(const cs_device *device, const char *what) CS_MUST_USE;
+
 typedef enum cs_verify_level { CS_VERIFY_SAMPLE, CS_VERIFY_FULL } cs_verify_level;
 typedef struct cs_verification {
   bool passed;

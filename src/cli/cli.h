@@ -31,7 +31,7 @@ typedef struct cli_options {
   int64_t workspace_limit, memory_limit;
   int streams, samples, search_steps;
   double search_seconds; /* -1: not given */
-  bool ablate, no_graph;
+  bool ablate, overlap, no_graph;
   bool frozen, refresh, deterministic, quiet, verbose, full, corun;
   int counters; /* -1 not said, else 0 or 1 */
   int verify;   /* -1 none, else cs_verify_level */

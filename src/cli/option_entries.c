@@ -27,6 +27,11 @@ const cli_option_entry cli_option_entries[CLI_MAX_ENTRIES] = {
       "Measure what the policy's candidates, and its streams and order, bring against `streams`",
       1},
      CLI_RUNNING},
+    {{"overlap", KEY_OVERLAP, NULL, 0,
+      "At last trace runs and tell, block by block, the concurrency that the plan predicts and the "
+      "one achieved (needs CUPTI)",
+      1},
+     CLI_RUNNING},
     {{"no-graph", KEY_NO_GRAPH, NULL, 0,
       "Stream calls for every run instead of one CUDA graph (a CPU has no graphs)", 1},
      CLI_RUNNING},

@@ -146,6 +146,9 @@ static error_t parse_flag(int key, cli_options *out) {
     case KEY_DIFF:
       out->diff = true;
       return 0;
+    case KEY_OVERLAP:
+      out->overlap = true;
+      return 0;
     case KEY_EXPLAIN:
       out->explain = true;
       return 0;

@@ -160,6 +160,7 @@ static void free_case(run_case *run) {
     cs_session_destroy(run->contenders[i].session);
     free(run->contenders[i].samples);
     json_decref(run->contenders[i].info);
+    json_decref(run->contenders[i].overlap);
   }
   json_decref(run->ablation);
 }
@@ -176,7 +177,7 @@ typedef struct run_totals {
 static cs_status run_one(const cli_options *options, cs_device *device, const cs_graph *graph,
                          const char *path, double load_s, int64_t batch, cs_precision precision,
                          run_totals *totals) {
-  cs_status st = CS_OK;
+  cs_status st = CS_OK, traced = CS_OK;
   char *table = NULL;
   json_t *record = NULL;
   run_case run = {.options = options,
@@ -189,6 +190,8 @@ static cs_status run_one(const cli_options *options, cs_device *device, const cs
                   .load_s = load_s};
   CS_TRY(st, do_case(&run), done);
   cli_end_progress();
+  /* What was measured before is told even where this fails. */
+  if (options->overlap) traced = run_overlap(&run);
   if (!totals->first) run.first_result_s = 0;
   totals->first = false;
   if (!run.passed) totals->passed = false;
@@ -199,6 +202,11 @@ static cs_status run_one(const cli_options *options, cs_device *device, const cs
   CS_TRY(st, run_record(&run, &record), done);
   json_array_append_new(totals->records, record);
 done:
+  if (st == CS_OK) {
+    st = cs_annotate(traced, "--overlap: ");
+  } else {
+    cs_status_free(traced);
+  }
   free(table);
   free_case(&run);
   return st;
@@ -254,11 +262,18 @@ static cs_status run_command(const cli_options *options) {
             "given",
             n_cases);
   }
+  if (n_cases > 1 && options->overlap) {
+    CS_FAIL(st, done, CS_CODE_USAGE,
+            "--overlap goes with one model, batch and dtype, since nothing is timed once a tracer "
+            "was there; %d cases given",
+            n_cases);
+  }
   CS_TRY(st, check_plan_options(options), done);
   if (cli_device_is_simulated(options)) CS_TRY(st, run_check_simulated(options), done);
   CS_TRY(st, cli_check_writable(options->json), done);
   CS_TRY(st, cli_check_writable(options->output), done);
   CS_TRY(st, cs_device_open(options->device, cli_logger(options), &device), done);
+  if (options->overlap) CS_TRY(st, cs_device_check_trace(device, "--overlap"), done);
   totals.simulated = cli_device_is_simulated(options);
   for (int m = 0; m < options->models.n; m++) {
     st = run_model(options, device, options->models.items[m], &totals);

@@ -16,6 +16,7 @@ typedef struct run_contender {
   double b2b_us;
   double predicted_us; /* of a simulated device, in place of what is measured */
   json_t *info;        /* cs_session_info_json */
+  json_t *overlap;     /* cs_session_overlap_json; NULL: not asked for */
   cs_verification verification;
   bool verified;
 } run_contender;
@@ -52,6 +53,11 @@ cs_status run_dump(const run_case *run, cs_session *session, const char *item) C
 cs_status run_check_simulated(const cli_options *options) CS_MUST_USE;
 /* Plans for every contender and fills in what the model predicts. */
 cs_status run_predict(run_case *run) CS_MUST_USE;
+
+/* ---- run_overlap.c ---- */
+/* Traces the policy's session (of `all`, every one); nothing is timed after it. */
+cs_status run_overlap(run_case *run) CS_MUST_USE;
+void run_print_overlap(const run_case *run, cs_strbuf *text);
 
 /* ---- run.c ---- */
 /* Reads cs_session_info_json into the contender. */

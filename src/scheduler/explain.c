@@ -108,30 +108,6 @@ static cs_status find_chosen(explainer *e) {
   return CS_OK;
 }
 
-/* block_of[n_tasks] by task; the number of blocks. */
-static cs_status number_blocks(const explainer *e, int *block_of, int *n) {
-  cs_status st = CS_OK;
-  cs_dag dag = {0};
-  int n_tasks = e->plan->n_tasks;
-  uint64_t *ancestors = NULL;
-  bool *closes = cs_calloc((size_t)n_tasks, sizeof *closes);
-  CS_TRY(st, cs_dag_of_program(e->input->program, &dag), done);
-  ancestors = cs_dag_ancestors(&dag);
-  if (!closes || !ancestors)
-    CS_FAIL(st, done, CS_CODE_NO_MEMORY, "out of memory for the blocks of %d tasks", n_tasks);
-  cs_dag_blocks(ancestors, n_tasks, closes);
-  *n = 0;
-  for (int t = 0; t < n_tasks; t++) {
-    block_of[t] = *n;
-    *n += closes[t];
-  }
-done:
-  cs_dag_free(&dag);
-  free(ancestors);
-  free(closes);
-  return st;
-}
-
 static void add_task(const explainer *e, cs_explained_block *block, int position) {
   const cs_plan_task *placed = &e->plan->tasks[position];
   const cs_choice *choice = e->chosen[placed->task];
@@ -171,7 +147,7 @@ cs_status cs_explain(const cs_plan *plan, const cs_policy_input *input, int most
   if (!block_of) return cs_no_memory("an explanation", (size_t)plan->n_tasks);
   CS_TRY(st, find_chosen(&e), done);
   CS_TRY(st, cs_order_create(plan, &e.order), done);
-  CS_TRY(st, number_blocks(&e, block_of, &out->n_blocks), done);
+  CS_TRY(st, cs_program_blocks(input->program, block_of, &out->n_blocks), done);
   CS_TRY(st, fill_blocks(&e, block_of, out), done);
 done:
   cs_order_destroy(e.order);

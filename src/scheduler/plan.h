@@ -58,6 +58,9 @@ typedef struct cs_plan {
 } cs_plan;
 
 void cs_plan_destroy(cs_plan *plan);
+/* Blocks: the program is cut wherever every task behind depends on every task before.
+ * block_of[n_tasks] by task, from 0 in the order in which they run. */
+cs_status cs_program_blocks(const cs_program *program, int *block_of, int *n_blocks) CS_MUST_USE;
 cs_status cs_plan_to_json(const cs_plan *plan, const cs_program *program, char **out) CS_MUST_USE;
 /* Strict. `graph`: passed graph, for names. */
 cs_status cs_plan_from_json(const char *text, size_t length, const char *name,

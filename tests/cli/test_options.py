@@ -39,6 +39,12 @@ class Usage(CommandTest):
         self.assertIn("conv2", out)
         self.assertNotIn("cat ", out)
 
+    def test_overlap(self):
+        model = self.model()
+        self.wrong_use("run", model, "--device", "cpu", "--overlap",
+                       names=["--overlap", "cpu has no tracer", "CUPTI"])
+        self.wrong_use("run", model, "--device", "cpu", "--overlap", "--batch", "1,2", names=["2 cases"])
+
     def test_batches(self):
         model = self.model()
         for value in ("-1", "1.5", "x", "", "99999999999999999999"):

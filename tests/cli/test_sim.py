@@ -118,6 +118,7 @@ class Run(SimTest):
     def test_what_needs_numbers_is_refused(self):
         for option in (["--input", "x.npy"], ["--output", "y.npy"], ["--dump", "conv1/7x7_s2"],
                        ["--weights", "w.safetensors"], ["--verify", "full"], ["--ablate"], ["--no-graph"],
+                       ["--overlap"],
                        ["--search-seconds", "3"]):
             with self.subTest(option[0]):
                 self.refused(self.sim("run", *option), USAGE, "simulated", option[0])
