@@ -5,8 +5,6 @@ import shlex
 import subprocess
 import sys
 
-import numpy
-
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT / "tools"))  # graph_json, torch_graph
 
@@ -15,7 +13,9 @@ sys.path.append(str(ROOT / "tools"))  # graph_json, torch_graph
 SANITY = {"f32": 1e-4, "tf32": 2e-2, "f16": 2e-2, "bf16": 1e-1}
 
 
+# numpy is imported where it is needed: what only reads and writes records goes without it.
 def statistics(samples):
+    import numpy
     p10, median, p90 = numpy.percentile(samples, [10, 50, 90])
     mean = numpy.mean(samples)
     return {"median": float(median), "p10": float(p10), "p90": float(p90),
@@ -24,6 +24,7 @@ def statistics(samples):
 
 def rel_l2(found, wanted):
     """Relative L2 distance of lists of arrays, over all of them together."""
+    import numpy
     difference = sum(float(numpy.sum((f.astype(numpy.float64) - w) ** 2)) for f, w in zip(found, wanted))
     size = sum(float(numpy.sum(w.astype(numpy.float64) ** 2)) for w in wanted)
     return float(numpy.sqrt(difference / size))

@@ -3,10 +3,7 @@
 
     bench/results_page.py > docs/results.md
 """
-import json
-import pathlib
-
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+import records
 
 HEAD = """# Results
 
@@ -34,19 +31,10 @@ def row(record, policy):
             "" if error is None else f"{error:.1e}", verdict)
 
 
-def read(path):
-    """The records of a file: JSON lines, or one document."""
-    text = path.read_text()
-    try:
-        return [json.loads(text)]
-    except json.JSONDecodeError:
-        return [json.loads(line) for line in text.splitlines() if line.strip()]
-
-
 def main():
     print(HEAD)
-    for path in sorted((ROOT / "bench" / "results").glob("*.json*")):
-        found = read(path)
+    for path in sorted((records.ROOT / "bench" / "results").glob("*.json*")):
+        found = records.read(path)
         device = found[0]["device"]
         versions = ", ".join(f"{key} {device[key]}" for key in ("driver", "cuda", "cudnn", "onednn") if key in device)
         print(f"## {path.name}\n\n{device['name']} ({versions}), commit {found[0]['commit'][:12]}\n")
