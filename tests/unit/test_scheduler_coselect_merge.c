@@ -139,12 +139,12 @@ static void a_step_may_be_part_of_a_launch(void **state) {
   cs_sm_step steps[] = {{.operation = &merged},
                         {.operation = NULL},
                         {.operation = &made[2], .stream = 1, .waits = &before, .n_waits = 1}};
-  assert_ok(cs_sm_schedule_simulate(model, steps, 3, spans, &us));
+  assert_ok(cs_sm_schedule_simulate(model, NULL, steps, 3, spans, &us));
   assert_true(spans[0].start_us == spans[1].start_us && spans[0].end_us == spans[1].end_us);
   assert_true(spans[2].start_us >= spans[1].end_us);
   assert_true(us >= 20 - NEAR);
   steps[0].operation = NULL;
-  assert_fails(cs_sm_schedule_simulate(model, steps, 3, spans, &us), CS_CODE_BAD_INPUT,
+  assert_fails(cs_sm_schedule_simulate(model, NULL, steps, 3, spans, &us), CS_CODE_BAD_INPUT,
                "step 0 is part of the launch before");
   cs_sm_operation_clear(&merged);
   for (int i = 0; i < 3; i++) cs_sm_operation_clear(&made[i]);
