@@ -243,10 +243,13 @@ CS_API cs_status cs_session_latency(cs_session *session, double *us) CS_MUST_USE
 /* Microseconds per launch over n launches back to back. */
 CS_API cs_status cs_session_latency_b2b(cs_session *session, int n, double *us) CS_MUST_USE;
 
-/* What candidates, and what streams and order, bring: the session's plan against that of `policy`,
- * and the two mixed (its schedule with the other's candidates and the other way round), timed in
- * turn. JSON: {base, samples, variants: [{name, latency_us, speedup_vs_base}]}; cs_string_free
- * releases. Errors: USAGE for an unknown policy and for a session of a plan file. */
+/* What each part of the session's plan brings against that of `policy`: the two mixed, timed in
+ * turn. Variants: `base` (a second copy), `candidates` (the base's schedule with them), `order`
+ * (the base launched in that order), `streams_and_order` (the plan's, with the base's candidates),
+ * `both` (these and the candidates), and where the plan has them `merge` (the base with the plan's
+ * merged launches) and `all` (the plan). JSON: {base, samples, variants: [{name, latency_us,
+ * speedup_vs_base}]}; cs_string_free releases. Errors: USAGE for an unknown policy and for a
+ * session of a plan file. */
 CS_API cs_status cs_session_ablate(cs_session *session, const char *policy,
                                    char **json) CS_MUST_USE;
 

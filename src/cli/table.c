@@ -67,22 +67,40 @@ static void print_row(const run_case *run, const run_contender *contender, cs_st
   }
 }
 
-static double gain_of(const json_t *ablation, size_t variant) {
-  const json_t *row = json_array_get(json_object_get(ablation, "variants"), variant);
-  return json_number_value(json_object_get(row, "speedup_vs_base"));
+/* What the variants of an ablation are called; the base comes last, as how far chance goes. */
+static const struct {
+  const char *name, *title;
+} variants[] = {{"candidates", "candidates alone"},
+                {"order", "order alone"},
+                {"streams_and_order", "streams and order alone"},
+                {"both", "candidates, streams and order"},
+                {"merge", "merged launches alone"},
+                {"all", "all of it"}};
+
+/* NaN: it was not measured. */
+static double gain_of(const json_t *ablation, const char *name) {
+  size_t i;
+  json_t *row;
+  json_array_foreach(json_object_get(ablation, "variants"), i, row) {
+    if (strcmp(json_string_value(json_object_get(row, "name")), name) == 0) {
+      return json_number_value(json_object_get(row, "speedup_vs_base"));
+    }
+  }
+  return NAN;
 }
 
-/* The variants are: the base, its schedule with the policy's candidates, the other way round, both.
- */
 static void print_ablation(const run_case *run, cs_strbuf *text) {
+  const char *before = "";
   if (!run->ablation) return;
   const char *base = json_string_value(json_object_get(run->ablation, "base"));
-  cs_strbuf_printf(
-      text,
-      "%s against %s: candidates alone %.3fx, streams and order alone %.3fx, both %.3fx "
-      "(a second copy of %s: %.3fx).\n",
-      run->contenders[run->n - 1].policy, base, gain_of(run->ablation, 1),
-      gain_of(run->ablation, 2), gain_of(run->ablation, 3), base, gain_of(run->ablation, 0));
+  cs_strbuf_printf(text, "%s against %s: ", run->contenders[run->n - 1].policy, base);
+  for (size_t i = 0; i < sizeof variants / sizeof variants[0]; i++) {
+    double gain = gain_of(run->ablation, variants[i].name);
+    if (isnan(gain)) continue;
+    cs_strbuf_printf(text, "%s%s %.3fx", before, variants[i].title, gain);
+    before = ", ";
+  }
+  cs_strbuf_printf(text, " (a second copy of %s: %.3fx).\n", base, gain_of(run->ablation, "base"));
 }
 
 static void print_bounds(const run_case *run, cs_strbuf *text) {

@@ -1,47 +1,146 @@
-/* What candidates, streams and order each bring: the session's plan and another policy's, mixed,
- * and timed in turn as whole schedules. */
+/* What candidates, order, streams and merged launches each bring: the session's plan and another
+ * policy's, mixed, and timed in turn as whole schedules. To add a variant: a function that makes it
+ * and a line in `variants`. */
 #include <jansson.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "runtime/planning.h"
 #include "runtime/search.h"
 
-typedef enum variant { BASE, CANDIDATES, SCHEDULE, BOTH, N_VARIANTS } variant;
-static const char *const names[N_VARIANTS] = {"base", "candidates", "streams_and_order", "both"};
+/* What the variants are made of: another policy's configuration, and the session's. */
+typedef struct mixture {
+  const cs_configuration *base, *own;
+  cs_coselect *model;
+} mixture;
 
-static void take_candidates(const cs_configuration *from, cs_configuration *into) {
-  for (int p = 0; p < into->n; p++) {
-    for (int q = 0; q < from->n; q++) {
-      if (from->places[q].task == into->places[p].task) {
-        into->places[p].choice = from->places[q].choice;
-      }
-    }
+/* ---- Parts of a configuration ---- */
+
+/* Without merged launches, priorities and a split. */
+static cs_status plain(const cs_configuration *from, cs_configuration *out) {
+  CS_RETURN_IF_ERROR(cs_configuration_copy(from, out));
+  out->n_parts = 0;
+  for (int p = 0; p < out->n; p++) {
+    out->places[p].joined = false;
+    out->places[p].priority = 0;
   }
-}
-
-static cs_status make_variants(const cs_configuration *base, const cs_configuration *own,
-                               cs_configuration out[N_VARIANTS]) {
-  CS_RETURN_IF_ERROR(cs_configuration_copy(base, &out[BASE]));
-  CS_RETURN_IF_ERROR(cs_configuration_copy(base, &out[CANDIDATES]));
-  CS_RETURN_IF_ERROR(cs_configuration_copy(own, &out[SCHEDULE]));
-  CS_RETURN_IF_ERROR(cs_configuration_copy(own, &out[BOTH]));
-  take_candidates(own, &out[CANDIDATES]);
-  take_candidates(base, &out[SCHEDULE]);
   return CS_OK;
 }
 
-/* Each variant beside the base. */
-static cs_status measure(cs_bench *bench, const cs_configuration *variants, double us[N_VARIANTS],
-                         double gain[N_VARIANTS]) {
+static const cs_placement *place_of(const cs_configuration *configuration, int task) {
+  int p = 0;
+  while (configuration->places[p].task != task) p++;
+  return &configuration->places[p];
+}
+
+static void take_candidates(const cs_configuration *from, cs_configuration *into) {
+  for (int p = 0; p < into->n; p++) {
+    into->places[p].choice = place_of(from, into->places[p].task)->choice;
+  }
+}
+
+static bool has_merges(const cs_configuration *configuration) {
+  bool any = false;
+  for (int p = 0; p < configuration->n; p++) any = any || configuration->places[p].joined;
+  return any;
+}
+
+static bool has_more(const cs_configuration *configuration) {
+  bool any = configuration->n_parts > 0 || has_merges(configuration);
+  for (int p = 0; p < configuration->n; p++) any = any || configuration->places[p].priority > 0;
+  return any;
+}
+
+/* ---- Variants ---- */
+
+static cs_status make_base(const mixture *m, cs_configuration *out) {
+  return cs_configuration_copy(m->base, out);
+}
+
+/* The base's schedule with the session's candidates. */
+static cs_status make_candidates(const mixture *m, cs_configuration *out) {
+  CS_RETURN_IF_ERROR(plain(m->base, out));
+  take_candidates(m->own, out);
+  return CS_OK;
+}
+
+/* The base in the session's launch order. */
+static cs_status make_order(const mixture *m, cs_configuration *out) {
+  CS_RETURN_IF_ERROR(plain(m->base, out));
+  for (int p = 0; p < out->n; p++) {
+    cs_placement place = *place_of(m->base, m->own->places[p].task);
+    out->places[p] =
+        (cs_placement){.task = place.task, .stream = place.stream, .choice = place.choice};
+  }
+  return CS_OK;
+}
+
+static cs_status make_schedule(const mixture *m, cs_configuration *out) {
+  CS_RETURN_IF_ERROR(plain(m->own, out));
+  take_candidates(m->base, out);
+  return CS_OK;
+}
+
+static cs_status make_both(const mixture *m, cs_configuration *out) {
+  return plain(m->own, out);
+}
+
+/* The base with the session's merged launches, and the candidates that these have. */
+static cs_status make_merge(const mixture *m, cs_configuration *out) {
+  const cs_configuration *own = m->own;
+  CS_RETURN_IF_ERROR(plain(m->base, out));
+  for (int p = 0, end = 0; p < own->n; p = end) {
+    int tasks[CS_MERGE_MOST], n = 0;
+    const cs_placement *leader = &own->places[p];
+    const cs_choice *choice = &m->model->input->choices[leader->task].choices[leader->choice];
+    end = cs_launch_end(own->places, own->n, p);
+    for (int q = p; q < end && n < CS_MERGE_MOST; q++) tasks[n++] = own->places[q].task;
+    if (n < 2) continue;
+    if (!cs_coselect_join_tasks(m->model, out->places, out->n, tasks, n, choice->candidate->id)) {
+      return cs_error(CS_CODE_INTERNAL, "%d tasks of the plan's launch with %s cannot be merged", n,
+                      choice->candidate->id);
+    }
+  }
+  return CS_OK;
+}
+
+static cs_status make_all(const mixture *m, cs_configuration *out) {
+  return cs_configuration_copy(m->own, out);
+}
+
+/* Each beside the base. `applies` NULL: always; else where it is true of the session's
+ * configuration. */
+static const struct {
+  const char *name;
+  cs_status (*make)(const mixture *m, cs_configuration *out);
+  bool (*applies)(const cs_configuration *own);
+} variants[] = {
+    {"base", make_base, NULL},         {"candidates", make_candidates, NULL},
+    {"order", make_order, NULL},       {"streams_and_order", make_schedule, NULL},
+    {"both", make_both, NULL}, /* candidates, streams and order */
+    {"merge", make_merge, has_merges}, {"all", make_all, has_more},
+};
+#define N_VARIANTS ((int)(sizeof variants / sizeof variants[0]))
+
+/* ---- Measuring ---- */
+
+static cs_status measure_one(cs_bench *bench, const mixture *m, int v, json_t *list) {
   cs_bench_pairs pairs;
-  CS_RETURN_IF_ERROR(cs_bench_set(bench, CS_BENCH_BEST, &variants[BASE]));
+  cs_configuration made = {0};
+  cs_status st = CS_OK;
+  CS_TRY(st, variants[v].make(m, &made), done);
+  CS_TRY(st, cs_bench_set(bench, CS_BENCH_TRIAL, &made), done);
+  CS_TRY(st, cs_bench_compare(bench, CS_BENCH_SAMPLES, &pairs), done);
+  json_array_append_new(list, json_pack("{s:s, s:f, s:f}", "name", variants[v].name, "latency_us",
+                                        pairs.trial_us, "speedup_vs_base", 1 / pairs.ratio));
+done:
+  cs_configuration_free(&made);
+  return cs_annotate(st, "%s: ", variants[v].name);
+}
+
+static cs_status measure(cs_bench *bench, const mixture *m, json_t *list) {
+  CS_RETURN_IF_ERROR(cs_bench_set(bench, CS_BENCH_BEST, m->base));
   for (int v = 0; v < N_VARIANTS; v++) {
-    CS_RETURN_IF_ERROR(
-        cs_annotate(cs_bench_set(bench, CS_BENCH_TRIAL, &variants[v]), "%s: ", names[v]));
-    CS_RETURN_IF_ERROR(cs_bench_compare(bench, CS_BENCH_SAMPLES, &pairs));
-    us[v] = pairs.trial_us;
-    gain[v] = 1 / pairs.ratio;
+    if (variants[v].applies && !variants[v].applies(m->own)) continue;
+    CS_RETURN_IF_ERROR(measure_one(bench, m, v, list));
   }
   return CS_OK;
 }
@@ -56,15 +155,9 @@ static cs_status base_of(const cs_policy_input *input, const char *policy, cs_co
   return st;
 }
 
-static cs_status to_text(const char *policy, const double us[N_VARIANTS],
-                         const double gain[N_VARIANTS], char **out) {
-  json_t *root = json_pack("{s:s, s:i}", "base", policy, "samples", CS_BENCH_SAMPLES);
-  json_t *list = json_array();
-  for (int v = 0; v < N_VARIANTS; v++) {
-    json_array_append_new(list, json_pack("{s:s, s:f, s:f}", "name", names[v], "latency_us", us[v],
-                                          "speedup_vs_base", gain[v]));
-  }
-  json_object_set_new(root, "variants", list);
+static cs_status to_text(const char *policy, json_t *list, char **out) {
+  json_t *root =
+      json_pack("{s:s, s:i, s:O}", "base", policy, "samples", CS_BENCH_SAMPLES, "variants", list);
   *out = json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(6));
   json_decref(root);
   return *out ? CS_OK : cs_no_memory("an ablation", 0);
@@ -73,25 +166,28 @@ static cs_status to_text(const char *policy, const double us[N_VARIANTS],
 cs_status cs_session_ablate(cs_session *session, const char *policy, char **json) {
   cs_status st = CS_OK;
   cs_policy_input input;
-  cs_configuration base = {0}, own = {0}, variants[N_VARIANTS] = {{0}};
+  cs_configuration base = {0}, own = {0};
+  mixture m = {.base = &base, .own = &own};
+  json_t *list = NULL;
   cs_bench *bench = NULL;
-  double us[N_VARIANTS], gain[N_VARIANTS];
   *json = NULL;
   CS_RETURN_IF_ERROR(cs_device_must_compute(session->device, "cs_session_ablate"));
   if (!session->planned.choices) {
     return cs_error(CS_CODE_USAGE, "a loaded plan is run without the profile: nothing to ablate");
   }
   input = cs_planning_input(session);
+  list = json_array();
   CS_TRY(st, base_of(&input, policy, &base), done);
   CS_TRY(st, cs_configuration_of_plan(session->planned.plan, input.choices, &own), done);
-  CS_TRY(st, make_variants(&base, &own, variants), done);
+  CS_TRY(st, cs_coselect_create(&input, &m.model), done);
   CS_TRY(st, cs_bench_create(session, &input, &bench), done);
-  CS_TRY(st, measure(bench, variants, us, gain), done);
-  st = to_text(policy, us, gain, json);
+  CS_TRY(st, measure(bench, &m, list), done);
+  st = to_text(policy, list, json);
 done:
+  json_decref(list);
   cs_bench_destroy(bench);
+  cs_coselect_destroy(m.model);
   cs_configuration_free(&base);
   cs_configuration_free(&own);
-  for (int v = 0; v < N_VARIANTS; v++) cs_configuration_free(&variants[v]);
   return st;
 }

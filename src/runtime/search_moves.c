@@ -52,8 +52,7 @@ static cs_status window_us(cs_search *s, int window, const cs_configuration *con
   return cs_coselect_predict(s->model, places, n, us);
 }
 
-cs_status cs_search_try_changed(cs_search *s, cs_configuration *changed, int window,
-                                double worst) {
+cs_status cs_search_try_changed(cs_search *s, cs_configuration *changed, int window, double worst) {
   double now = 0, then = 0;
   CS_RETURN_IF_ERROR(window_us(s, window, &s->best, &now));
   CS_RETURN_IF_ERROR(window_us(s, window, changed, &then));

@@ -76,8 +76,8 @@ bool cs_coselect_may_merge(const cs_coselect *c, int task);
 void cs_placements_move_up(cs_placement *places, int to, int from, int n);
 /* Makes one launch of those that p and q belong to, with candidate `id` on the stream of the first;
  * launches between them run before it where it needs them, else behind it. False, and nothing
- * changed: one depends on the other, they are too many, or one has no such candidate that merges
- * in its set. */
+ * changed: one depends on the other, they are too many, or one has no such candidate that merges.
+ */
 bool cs_coselect_join(cs_coselect *c, cs_placement *places, int n, int p, int q, const char *id);
 /* The same of several tasks; false: only some of them are joined. */
 bool cs_coselect_join_tasks(cs_coselect *c, cs_placement *places, int n, const int *tasks,
@@ -101,9 +101,9 @@ typedef struct cs_coselect_variants {
   double us[CS_COSELECT_VARIANTS]; /* predicted, ascending */
   int n, n_tasks;
 } cs_coselect_variants;
-/* Searches from each of the starts, and from the first one with siblings merged, `steps` moves
- * each. Every move changes one task's candidate or stream, its place in the order, or what it is
- * merged with; `seed` decides which. */
+/* Searches from each of the starts, and with siblings merged from the best found and from the first
+ * start, `steps` moves each. Every move changes one task's candidate or stream, its place in the
+ * order, or what it is merged with; `seed` decides which. */
 cs_status cs_coselect_search(cs_coselect *c, int window, const cs_configuration *const *starts,
                              int n_starts, int steps, uint64_t seed,
                              cs_coselect_variants *out) CS_MUST_USE;

@@ -17,11 +17,10 @@ bool cs_coselect_may_merge(const cs_coselect *c, int task) {
   return false;
 }
 
-/* The choice of a task with this id, if it merges and is in the task's set; -1: it has none. */
+/* The choice of a task with this id, if it merges; -1: it has none. */
 static int merging_choice(const cs_coselect *c, int task, const char *id) {
   int choice = cs_choice_find(&c->input->choices[task], id);
-  if (choice < 0 || !cs_coselect_merges(c, task, choice)) return -1;
-  return cs_coselect_member(c, task, choice) >= 0 ? choice : -1;
+  return choice >= 0 && cs_coselect_merges(c, task, choice) ? choice : -1;
 }
 
 /* ---- Moving launches ---- */
@@ -143,7 +142,7 @@ static double common_us(const cs_coselect *c, const int *tasks, int n, const cha
   double us = 0;
   for (int i = 0; i < n; i++) {
     int choice = merging_choice(c, tasks[i], id);
-    if (choice < 0) return -1;
+    if (choice < 0 || cs_coselect_member(c, tasks[i], choice) < 0) return -1;
     us += c->input->choices[tasks[i]].choices[choice].cold_us;
   }
   return us;

@@ -188,7 +188,10 @@ cs_status cs_coselect_search(cs_coselect *c, int window, const cs_configuration 
     (void)cs_coselect_gather(c, starts[s], window, w.now);
     CS_RETURN_IF_ERROR(walk_on(&w, steps, out));
   }
-  if (!w.merges || n_starts == 0) return CS_OK;
-  (void)cs_coselect_gather(c, starts[0], window, w.now);
-  return join_siblings(&w) > 0 ? walk_on(&w, steps, out) : CS_OK;
+  for (int s = 0; w.merges && n_starts > 0 && s < 2; s++) {
+    if (s == 0) memcpy(w.now, out->places[0], (size_t)w.n * sizeof *w.now);
+    if (s == 1) (void)cs_coselect_gather(c, starts[0], window, w.now);
+    if (join_siblings(&w) > 0) CS_RETURN_IF_ERROR(walk_on(&w, steps, out));
+  }
+  return CS_OK;
 }

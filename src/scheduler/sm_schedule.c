@@ -79,9 +79,6 @@ static void expansion_free(expansion *e) {
 static cs_status make_room(const cs_sm_step *steps, int n, expansion *out) {
   size_t n_launches = 0, n_waits = 0;
   for (int i = 0; i < n; i++) {
-    if (!steps[i].operation && i == 0) {
-      return cs_error(CS_CODE_BAD_INPUT, "step 0 is part of the launch before; there is none");
-    }
     n_launches += steps[i].operation ? (size_t)steps[i].operation->n_kernels : 0;
     n_waits += (size_t)steps[i].n_waits;
   }
@@ -99,6 +96,9 @@ static cs_status expand(const cs_sm_step *steps, int n, expansion *e) {
   for (int i = 0; i < n; i++) {
     const cs_sm_step *step = &steps[i];
     int *waits = e->waits + n_waits;
+    if (!step->operation && i == 0) {
+      return cs_error(CS_CODE_BAD_INPUT, "step 0 is part of the launch before; there is none");
+    }
     if (!step->operation) {
       e->last[i] = e->last[i - 1];
       continue;

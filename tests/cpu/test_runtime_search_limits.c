@@ -290,7 +290,14 @@ static void test_choices_stay_while_more_is_measured(void **state) {
   }
   assert_string_equal(choices->choices[0].candidate->id, first);
   assert_ok(cs_session_ablate(session, "streams", &json));
-  assert_non_null(strstr(json, "streams_and_order"));
+  static const char *const told[] = {"base", "candidates", "order", "streams_and_order", "both"};
+  for (size_t i = 0; i < sizeof told / sizeof told[0]; i++) {
+    snprintf(id, sizeof id, "\"name\":\"%s\"", told[i]);
+    assert_non_null(strstr(json, id));
+  }
+  assert_null(
+      strstr(json, "merge")); /* no candidate of a CPU merges, so there is nothing to tell */
+  assert_null(strstr(json, "\"all\""));
   cs_string_free(json);
   free(signature);
   cs_session_destroy(session);

@@ -76,8 +76,8 @@ static void add_kernel_choice(subject *s, int task, const char *id, double us, b
   choice->n_kernels = 1;
 }
 
-/* `slow`: how much slower the kernel that merges is. A long reader makes every change of the others a
- * small one, which the model lets pass. */
+/* `slow`: how much slower the kernel that merges is. A long reader makes every change of the others
+ * a small one, which the model lets pass. */
 static void make(subject *s, double slow, double reader_us) {
   cs_plan *plan = NULL;
   memset(s, 0, sizeof *s);

@@ -28,10 +28,9 @@ static int n_kernels;
 
 static const cs_kernel_profile *kernel_of(int blocks) {
   cs_kernel_profile *kernel = &kernels[n_kernels++];
-  *kernel = (cs_kernel_profile){.info = {.grid = {blocks, 1, 1},
-                                         .block = {1024, 1, 1},
-                                         .cluster = {1, 1, 1},
-                                         .registers = 32}};
+  *kernel = (cs_kernel_profile){
+      .info = {
+          .grid = {blocks, 1, 1}, .block = {1024, 1, 1}, .cluster = {1, 1, 1}, .registers = 32}};
   snprintf(kernel->info.name, sizeof kernel->info.name, "k%d", n_kernels);
   return kernel;
 }
@@ -96,8 +95,7 @@ static double together_us(cs_sm_model *model, int n, const int *blocks, const do
   const cs_sm_kernel *list[CS_MERGE_MOST];
   n_kernels = 0;
   for (int i = 0; i < n; i++) {
-    assert_ok(
-        cs_sm_kernel_prepare(model, &kernel_of(blocks[i])->info, NULL, us[i], &made[i]));
+    assert_ok(cs_sm_kernel_prepare(model, &kernel_of(blocks[i])->info, NULL, us[i], &made[i]));
     assert_near(alone_us(model, &made[i]), us[i], 1e-6);
     list[i] = &made[i];
   }
@@ -114,8 +112,8 @@ static void kernels_as_one_share_waves_and_a_gap(void **state) {
   const int small[] = {8, 8, 8}, full[] = {32, 32}, odd[] = {33, 31};
   const double same[] = {10, 10, 10}, unlike[] = {10, 4, 4}, waves[] = {gap + 20, gap + 10};
   assert_near(together_us(model, 1, small, same), 10, 1e-6);
-  assert_near(together_us(model, 3, small, same), 10, 1e-6);   /* side by side in a wave */
-  assert_near(together_us(model, 3, small, unlike), 10, 1e-6); /* no faster than one */
+  assert_near(together_us(model, 3, small, same), 10, 1e-6);      /* side by side in a wave */
+  assert_near(together_us(model, 3, small, unlike), 10, 1e-6);    /* no faster than one */
   assert_near(together_us(model, 2, full, same), 20 - gap, 1e-6); /* two waves, one gap */
   /* Three waves by themselves, two together: what the second one had left is used. */
   double shared = together_us(model, 2, odd, waves);
@@ -319,10 +317,8 @@ static void joining_moves_what_is_between(void **state) {
   for (int t = 0; t < 4; t++) add_kernel_choice(&f, t, "one", 5, 4, true);
   cs_policy_input input = input_of(&f, 2);
   assert_ok(cs_coselect_create(&input, &c));
-  cs_placement places[] = {{.task = 0, .stream = 1},
-                           {.task = reads_first},
-                           {.task = 1},
-                           {.task = reads_second}};
+  cs_placement places[] = {
+      {.task = 0, .stream = 1}, {.task = reads_first}, {.task = 1}, {.task = reads_second}};
   assert_false(cs_coselect_join(c, places, 4, 0, 1, "one")); /* depends */
   assert_false(cs_coselect_join(c, places, 4, 0, 3, "two")); /* no such candidate */
   assert_true(cs_coselect_join(c, places, 4, 3, 0, "one"));
