@@ -67,12 +67,14 @@ cs_status cs_overlap_predicted(const cs_plan *plan, const int *block_of, int n_b
   cs_interval *intervals = cs_calloc(n, sizeof *intervals);
   int *own = cs_calloc(n, sizeof *own);
   cs_status st = intervals && own ? CS_OK : cs_no_memory("a timeline", n * sizeof *intervals);
+  int launches = 0;
   for (size_t p = 0; st == CS_OK && p < n; p++) {
     const cs_plan_task *task = &plan->tasks[p];
-    intervals[p] = (cs_interval){task->start_us, task->end_us};
-    own[p] = block_of[task->task];
+    if (task->merged >= 0) continue; /* its leader's kernel is one interval */
+    intervals[launches] = (cs_interval){task->start_us, task->end_us};
+    own[launches++] = block_of[task->task];
   }
-  if (st == CS_OK) st = of_blocks(intervals, own, plan->n_tasks, n_blocks, out);
+  if (st == CS_OK) st = of_blocks(intervals, own, launches, n_blocks, out);
   free(intervals);
   free(own);
   return st;

@@ -56,6 +56,27 @@ static void test_device_arrays(void **state) {
   cs_session_destroy(session);
 }
 
+/* On one stream `ios` merges the branches' first convolutions: right, and the same bits as one by
+ * one, as a graph and as stream calls. */
+static void test_merged_launches(void **state) {
+  (void)state;
+  for (int no_graph = 0; no_graph < 2; no_graph++) {
+    cs_session *session = NULL;
+    cs_session_options options = default_options("ios");
+    int merged = 0;
+    options.precision = CS_PRECISION_F16;
+    options.max_streams = 1;
+    options.no_graph = no_graph;
+    assert_ok(cs_session_create(test_device, test_graph, &options, &session));
+    const cs_plan *plan = session->planned.plan;
+    for (int p = 0; p < plan->n_tasks; p++) merged += plan->tasks[p].merged >= 0;
+    print_message("%d tasks, %d of them in launches of others\n", plan->n_tasks, merged);
+    assert_true(merged > 0);
+    assert_verified(session, CS_VERIFY_FULL);
+    cs_session_destroy(session);
+  }
+}
+
 /* More memory than the GPU has: one clear message, and the device goes on working. */
 static void test_more_than_there_is(void **state) {
   (void)state;
@@ -76,6 +97,7 @@ int main(void) {
     if (strcmp(entry->name, "cuda") != 0 || entry->count(reason, sizeof reason) == 0) continue;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_device_arrays),
+        cmocka_unit_test(test_merged_launches),
         cmocka_unit_test(test_more_than_there_is),
     };
     return run_session_tests() + cmocka_run_group_tests(tests, open_all, close_all);

@@ -47,10 +47,10 @@ static void test_nothing_ran(void **state) {
 static void test_predicted_by_block(void **state) {
   (void)state;
   /* Launch order 0, 2, 1, 3; tasks 1 and 2 are one block. */
-  cs_plan_task tasks[] = {{.task = 0, .start_us = 0, .end_us = 2},
-                          {.task = 2, .start_us = 2, .end_us = 5},
-                          {.task = 1, .start_us = 3, .end_us = 6},
-                          {.task = 3, .start_us = 6, .end_us = 7}};
+  cs_plan_task tasks[] = {{.task = 0, .merged = -1, .start_us = 0, .end_us = 2},
+                          {.task = 2, .merged = -1, .start_us = 2, .end_us = 5},
+                          {.task = 1, .merged = -1, .start_us = 3, .end_us = 6},
+                          {.task = 3, .merged = -1, .start_us = 6, .end_us = 7}};
   cs_plan plan = {.tasks = tasks, .n_tasks = 4};
   const int block_of[] = {0, 1, 1, 2};
   cs_overlap out[4];
@@ -59,6 +59,12 @@ static void test_predicted_by_block(void **state) {
   assert_overlap(&out[1], 6, 4, 2, 4);
   assert_overlap(&out[2], 1, 1, 0, 1);
   assert_overlap(&out[3], 9, 7, 2, 7);
+  tasks[2].merged = 1; /* one kernel, which nothing runs beside */
+  tasks[2].start_us = 2;
+  tasks[1].end_us = 6;
+  assert_ok(cs_overlap_predicted(&plan, block_of, 3, out));
+  assert_overlap(&out[1], 4, 4, 0, 4);
+  assert_overlap(&out[3], 7, 7, 0, 7);
 }
 
 /* ---- Kernels ---- */
