@@ -516,12 +516,21 @@ static void fails(cs_status st, const char *wanted) {
 static void one_kernel_gets_all_of_a_merged_launch(void **state) {
   (void)state;
   enum { N = CS_CUDA_MERGE_MOST + 1 };
-  char memory[2 * N], id[] = "cuda.mma.v1-64x64", other_id[] = "cuda.mma.v1-32x32",
-                      plain_id[] = "cuda.conv.v1";
-  cs_exec exec = {.kind = CS_EXEC_KERNEL, .id = id, .kernel = id}, other = exec, plain = exec;
+  const char *ids[CS_CUDA_VARIANTS_MOST], *merging[2] = {NULL}, *plain_id = NULL;
+  char memory[2 * N];
   cs_bound bounds[N];
-  other.id = other_id, other.kernel = other_id;
-  plain.id = plain_id, plain.kernel = plain_id;
+  cs_op_desc desc = describe(&conv3x3_f16);
+  int n = cs_cuda_kernel_variants(&desc, ids, CS_CUDA_VARIANTS_MOST), found = 0;
+  for (int i = 0; i < n; i++) {
+    if (!cs_cuda_kernel_merges(ids[i])) plain_id = ids[i];
+    if (cs_cuda_kernel_merges(ids[i]) && found < 2) merging[found++] = ids[i];
+  }
+  assert_true(found == 2 && plain_id);
+  cs_exec exec = {
+      .kind = CS_EXEC_KERNEL, .id = (char *)(uintptr_t)merging[0], .kernel = merging[0]};
+  cs_exec other = exec, plain = exec;
+  other.id = (char *)(uintptr_t)merging[1], other.kernel = merging[1];
+  plain.id = (char *)(uintptr_t)plain_id, plain.kernel = plain_id;
   for (int i = 0; i < N; i++) {
     cs_launch launch = {.exec = &exec,
                         .name = "conv",
