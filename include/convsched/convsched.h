@@ -195,6 +195,10 @@ typedef struct cs_session_options {
   double search_seconds;
   int search_steps; /* schedules measured at most; 0: as many as there is time for */
   bool no_graph; /* stream calls for every run instead of one CUDA graph; a CPU has none anyway */
+  /* Policy "coselect": how it may split the device's SMs. "none": not at all; "32,100": into these
+   * parts, which streams may keep to; NULL (default): a few splits into two, where the device has
+   * any. USAGE: not numbers; BAD_INPUT: parts that the device cannot have. */
+  const char *partition;
 } cs_session_options;
 CS_API void cs_session_options_init(cs_session_options *options);
 

@@ -221,23 +221,24 @@ static void a_merged_launch_is_one_kernel(void **state) {
   int count = 0;
   launches[1] = launches[0];
   launches[1].merged = 0;
-  fails(f->vtable->schedule_create(f->backend, launches, 2, 1, true, &schedule), CS_CODE_BAD_INPUT,
-        "launch 1 (a, ");
+  fails(f->vtable->schedule_create(f->backend, launches, 2, &cs_one_stream, true, &schedule),
+        CS_CODE_BAD_INPUT, "launch 1 (a, ");
   candidate->merges = true;
   double one = record->measured.cold_us, both = latency(f, launches, 2, 1);
   assert_true(both >= one - 1e-6 && both < 2 * one - 1);
-  ok(f->vtable->schedule_create(f->backend, launches, 2, 1, true, &schedule));
+  ok(f->vtable->schedule_create(f->backend, launches, 2, &cs_one_stream, true, &schedule));
   ok(f->vtable->schedule_kernels(schedule, NULL, 0, &count));
   assert_int_equal(count, record->n_kernels);
   f->vtable->schedule_destroy(schedule);
   schedule = NULL;
   launches[1].stream = 1;
-  fails(f->vtable->schedule_create(f->backend, launches, 2, 2, true, &schedule), CS_CODE_BAD_INPUT,
-        "on one stream, without waits");
+  fails(f->vtable->schedule_create(f->backend, launches, 2, &(cs_stream_set){.n = 2}, true,
+                                   &schedule),
+        CS_CODE_BAD_INPUT, "on one stream, without waits");
   launches[1].stream = 0;
   launches[1].merged = 1; /* with itself */
-  fails(f->vtable->schedule_create(f->backend, launches, 2, 1, true, &schedule), CS_CODE_BAD_INPUT,
-        "wanted the leader");
+  fails(f->vtable->schedule_create(f->backend, launches, 2, &cs_one_stream, true, &schedule),
+        CS_CODE_BAD_INPUT, "wanted the leader");
   candidate->merges = false;
   f->vtable->exec_destroy((cs_exec *)(uintptr_t)launches[0].exec);
 }
