@@ -86,7 +86,7 @@ typedef struct cs_launch {
    * leader, on its stream, without waits or workspace, of a candidate that `merges`; they run at
    * the same time. A backend that cannot do it refuses (BAD_INPUT). */
   int merged;
-  int priority;     /* 1: its blocks go before those of others that are ready; 0: normal */
+  int priority; /* 1: its blocks go before those of others that are ready; 0: normal */
 } cs_launch;
 
 /* The streams of a schedule, and the parts of the device that they run on. */
