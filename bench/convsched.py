@@ -47,6 +47,7 @@ class Options(ctypes.Structure):
         ("search_seconds", ctypes.c_double),
         ("search_steps", ctypes.c_int),
         ("no_graph", ctypes.c_bool),
+        ("partition", ctypes.c_char_p),
     ]
 
 

@@ -195,6 +195,10 @@ typedef struct cs_session_options {
   double search_seconds;
   int search_steps; /* schedules measured at most; 0: as many as there is time for */
   bool no_graph; /* stream calls for every run instead of one CUDA graph; a CPU has none anyway */
+  /* Policy "coselect": how it may split the device's SMs. "none": not at all; "32,100": into these
+   * parts, which streams may keep to; NULL (default): a few splits into two, where the device has
+   * any. USAGE: not numbers; BAD_INPUT: parts that the device cannot have. */
+  const char *partition;
 } cs_session_options;
 CS_API void cs_session_options_init(cs_session_options *options);
 
@@ -247,9 +251,10 @@ CS_API cs_status cs_session_latency_b2b(cs_session *session, int n, double *us) 
  * turn. Variants: `base` (a second copy), `candidates` (the base's schedule with them), `order`
  * (the base launched in that order), `streams_and_order` (the plan's, with the base's candidates),
  * `both` (these and the candidates), and where the plan has them `merge` (the base with the plan's
- * merged launches) and `all` (the plan). JSON: {base, samples, variants: [{name, latency_us,
- * speedup_vs_base}]}; cs_string_free releases. Errors: USAGE for an unknown policy and for a
- * session of a plan file. */
+ * merged launches), `priority` (the base with its priorities), `partition` (streams_and_order on
+ * its parts of the device) and `all` (the plan). JSON: {base, samples, variants: [{name,
+ * latency_us, speedup_vs_base}]}; cs_string_free releases. Errors: USAGE for an unknown policy and
+ * for a session of a plan file. */
 CS_API cs_status cs_session_ablate(cs_session *session, const char *policy,
                                    char **json) CS_MUST_USE;
 

@@ -32,6 +32,7 @@ typedef struct cli_options {
   int streams, samples, search_steps;
   double search_seconds; /* -1: not given */
   bool ablate, overlap, no_graph;
+  const char *partition; /* NULL: not given */
   bool frozen, refresh, deterministic, quiet, verbose, full, corun;
   int counters; /* -1 not said, else 0 or 1 */
   int verify;   /* -1 none, else cs_verify_level */

@@ -24,8 +24,8 @@ const cli_option_entry cli_option_entries[CLI_MAX_ENTRIES] = {
     {{"search-steps", KEY_SEARCH_STEPS, "N", 0, "coselect: measure at most N schedules", 1},
      CLI_PLANNING},
     {{"ablate", KEY_ABLATE, NULL, 0,
-      "Measure what the policy's candidates, order, streams and merged launches bring against "
-      "`streams`",
+      "Measure what the policy's candidates, order, streams, merged launches, priorities and "
+      "partitions bring against `streams`",
       1},
      CLI_RUNNING},
     {{"overlap", KEY_OVERLAP, NULL, 0,
@@ -36,6 +36,11 @@ const cli_option_entry cli_option_entries[CLI_MAX_ENTRIES] = {
     {{"no-graph", KEY_NO_GRAPH, NULL, 0,
       "Stream calls for every run instead of one CUDA graph (a CPU has no graphs)", 1},
      CLI_RUNNING},
+    {{"partition", KEY_PARTITION, "none|A,B[,…]", 0,
+      "coselect: do not split the device's SMs, or only into parts of A, B, … (default: two splits "
+      "are tried where the device has parts)",
+      1},
+     CLI_RUNNING | CLI_PLANS},
     {{"workspace-limit", KEY_WORKSPACE, "BYTES", 0,
       "Most workspace in use at once, k/M/G allowed (default 256M); holds while profiling too", 1},
      CLI_PLANNING | CLI_REPORTING},

@@ -101,6 +101,20 @@ static void set_device(struct argp_state *state, cli_options *out, const char *t
   out->device = text;
 }
 
+/* What the device can have is said once it is open. */
+static void set_partition(struct argp_state *state, cli_options *out, const char *text) {
+  bool good = strcmp(text, "none") == 0;
+  int parts = 0;
+  for (const char *at = text; !good && *at >= '1' && *at <= '9'; at++) {
+    at += strspn(at, "0123456789");
+    parts++;
+    good = *at == '\0' && parts > 1;
+    if (*at != ',') break;
+  }
+  if (!good) argp_error(state, "--partition \"%s\": wanted none or SMs, as 32,100", text);
+  out->partition = text;
+}
+
 static void set_verify(struct argp_state *state, cli_options *out, const char *text) {
   if (strcmp(text, "none") == 0) {
     out->verify = -1;
@@ -217,6 +231,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state) {
       return 0;
     case KEY_DEVICE:
       set_device(state, out, text);
+      return 0;
+    case KEY_PARTITION:
+      set_partition(state, out, text);
       return 0;
     case KEY_VERIFY:
       set_verify(state, out, text);

@@ -20,6 +20,7 @@ void cli_session_options(const cli_options *options, int64_t batch, cs_precision
   out->search_seconds = options->search_seconds;
   out->search_steps = options->search_steps;
   out->no_graph = options->no_graph;
+  out->partition = options->partition;
   out->frozen = options->frozen;
   out->refresh = options->refresh;
   out->deterministic = options->deterministic;

@@ -75,6 +75,8 @@ static const struct {
                 {"streams_and_order", "streams and order alone"},
                 {"both", "candidates, streams and order"},
                 {"merge", "merged launches alone"},
+                {"priority", "priorities alone"},
+                {"partition", "streams and order on parts"},
                 {"all", "all of it"}};
 
 /* NaN: it was not measured. */

@@ -1,6 +1,6 @@
-/* What candidates, order, streams and merged launches each bring: the session's plan and another
- * policy's, mixed, and timed in turn as whole schedules. To add a variant: a function that makes it
- * and a line in `variants`. */
+/* What candidates, order, streams, merged launches, priorities and parts of the device each bring:
+ * the session's plan and another policy's, mixed, and timed in turn as whole schedules. To add a
+ * variant: a function that makes it and a line in `variants`. */
 #include <jansson.h>
 
 #include "runtime/planning.h"
@@ -43,10 +43,18 @@ static bool has_merges(const cs_configuration *configuration) {
   return any;
 }
 
-static bool has_more(const cs_configuration *configuration) {
-  bool any = configuration->n_parts > 0 || has_merges(configuration);
+static bool has_priorities(const cs_configuration *configuration) {
+  bool any = false;
   for (int p = 0; p < configuration->n; p++) any = any || configuration->places[p].priority > 0;
   return any;
+}
+
+static bool has_parts(const cs_configuration *configuration) {
+  return configuration->n_parts > 0;
+}
+
+static bool has_more(const cs_configuration *configuration) {
+  return has_parts(configuration) || has_merges(configuration) || has_priorities(configuration);
 }
 
 /* ---- Variants ---- */
@@ -102,6 +110,23 @@ static cs_status make_merge(const mixture *m, cs_configuration *out) {
   return CS_OK;
 }
 
+/* The base with the session's priorities. */
+static cs_status make_priority(const mixture *m, cs_configuration *out) {
+  CS_RETURN_IF_ERROR(plain(m->base, out));
+  for (int p = 0; p < out->n; p++) {
+    out->places[p].priority = place_of(m->own, out->places[p].task)->priority;
+  }
+  return CS_OK;
+}
+
+/* The base's candidates on the session's streams, in its order and on its parts: to be held against
+ * streams and order alone. */
+static cs_status make_partition(const mixture *m, cs_configuration *out) {
+  CS_RETURN_IF_ERROR(make_schedule(m, out));
+  out->n_parts = m->own->n_parts;
+  return CS_OK;
+}
+
 static cs_status make_all(const mixture *m, cs_configuration *out) {
   return cs_configuration_copy(m->own, out);
 }
@@ -113,10 +138,15 @@ static const struct {
   cs_status (*make)(const mixture *m, cs_configuration *out);
   bool (*applies)(const cs_configuration *own);
 } variants[] = {
-    {"base", make_base, NULL},         {"candidates", make_candidates, NULL},
-    {"order", make_order, NULL},       {"streams_and_order", make_schedule, NULL},
+    {"base", make_base, NULL},
+    {"candidates", make_candidates, NULL},
+    {"order", make_order, NULL},
+    {"streams_and_order", make_schedule, NULL},
     {"both", make_both, NULL}, /* candidates, streams and order */
-    {"merge", make_merge, has_merges}, {"all", make_all, has_more},
+    {"merge", make_merge, has_merges},
+    {"priority", make_priority, has_priorities},
+    {"partition", make_partition, has_parts},
+    {"all", make_all, has_more},
 };
 #define N_VARIANTS ((int)(sizeof variants / sizeof variants[0]))
 

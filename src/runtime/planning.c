@@ -71,7 +71,7 @@ static cs_status open_model(const cs_device_info *info, cs_sm_model **out) {
 cs_policy_input cs_planning_input(const cs_session *session) {
   const cs_session_options *options = &session->settings.options;
   const cs_device_info *info = session->device->backend->vtable->info(session->device->backend);
-  return (cs_policy_input){.program = session->planned.program,
+  cs_policy_input input = {.program = session->planned.program,
                            .choices = session->planned.choices,
                            .max_streams = streams_of(session, info),
                            .workspace_limit = options->workspace_limit,
@@ -80,7 +80,12 @@ cs_policy_input cs_planning_input(const cs_session *session) {
                            .device_identity = info->identity,
                            .device = info,
                            .graph_hash = session->planned.graph_hash,
+                           .n_splits = session->n_splits,
+                           /* Without a graph a stream has a priority, and no launch. */
+                           .priorities = info->priorities && !options->no_graph,
                            .search_steps = options->search_steps};
+  memcpy(input.splits, session->splits, sizeof input.splits);
+  return input;
 }
 
 cs_status cs_planning_input_open(const cs_session *session, cs_policy_input *out) {
@@ -191,6 +196,8 @@ cs_status cs_planning_begin(cs_session *session, cs_measure_options *measure) {
   if (options->refresh) CS_RETURN_IF_ERROR(cs_device_must_compute(session->device, "refresh"));
   cs_planned *planned = &session->planned;
   const cs_device_info *info = session->device->backend->vtable->info(session->device->backend);
+  CS_RETURN_IF_ERROR(
+      cs_partition_splits(options->partition, info, session->splits, &session->n_splits));
   CS_RETURN_IF_ERROR(cs_graph_bind(session->source, options->batch, &planned->bound));
   CS_RETURN_IF_ERROR(add_kept_outputs(&session->settings, planned->bound));
   planned->graph_hash = cs_graph_hash(planned->bound);

@@ -28,6 +28,11 @@ cs_policy_input cs_planning_input(const cs_session *session);
 cs_status cs_planning_input_open(const cs_session *session, cs_policy_input *out) CS_MUST_USE;
 void cs_planning_input_close(cs_policy_input *input);
 
+/* The splits of the device that an option allows, out[CS_MOST_SPLITS]: none, the one it names, or
+ * (`partition` NULL) the default ones. USAGE: not numbers; BAD_INPUT: not of this device. */
+cs_status cs_partition_splits(const char *partition, const cs_device_info *info, cs_sm_parts *out,
+                              int *n) CS_MUST_USE;
+
 /* Binds the batch, applies passes, opens the profile; what to measure for the session's policy. */
 cs_status cs_planning_begin(cs_session *session, cs_measure_options *measure) CS_MUST_USE;
 

@@ -224,6 +224,8 @@ static cs_status run_rounds(cs_search *s, const cs_configuration *starts, int n,
     CS_RETURN_IF_ERROR(cs_search_pairs(s));
     CS_RETURN_IF_ERROR(cs_search_streams(s));
     CS_RETURN_IF_ERROR(cs_search_order(s));
+    CS_RETURN_IF_ERROR(cs_search_priorities(s));
+    CS_RETURN_IF_ERROR(cs_search_partitions(s));
     CS_RETURN_IF_ERROR(check_cancelled(s));
     *converged = !cs_search_is_over(s) && s->accepted == before && s->round > 0;
     s->round++;

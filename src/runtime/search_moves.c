@@ -35,6 +35,7 @@ cs_status cs_search_blocks(cs_search *s, const cs_configuration *starts, int n) 
   for (int w = 0; w < s->model->windows.n && !cs_search_is_over(s) && st == CS_OK; w++) {
     const cs_configuration *from[] = {&s->best, &starts[n > 1 ? 1 + s->round % (n - 1) : 0]};
     if (s->model->windows.first[w + 1] - s->model->windows.first[w] < 2) continue;
+    cs_coselect_use_split(s->model, &s->best); /* whose streams the variants will be on */
     st = cs_coselect_search(s->model, w, from, 2, BLOCK_STEPS, s->input->seed + (uint64_t)s->round,
                             variants);
     if (st == CS_OK) st = try_variants(s, w, variants);
@@ -49,6 +50,7 @@ static cs_status window_us(cs_search *s, int window, const cs_configuration *con
                            double *us) {
   cs_placement places[CS_IOS_MOST_TASKS];
   int n = cs_coselect_gather(s->model, configuration, window, places);
+  cs_coselect_use_split(s->model, configuration);
   return cs_coselect_predict(s->model, places, n, us);
 }
 

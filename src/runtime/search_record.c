@@ -86,11 +86,12 @@ cs_status cs_search_name(const cs_session *session, const cs_policy_input *input
                          const char *signature, char **out) {
   const cs_session_options *options = &session->settings.options;
   if (options->n_pins == 0 && options->n_bans == 0 && !options->deterministic &&
-      input->memory_limit == 0) {
+      input->memory_limit == 0 && !options->partition) {
     return cs_strdup_to(signature, out);
   }
   cs_strbuf text = {0};
   cs_strbuf_printf(&text, "%s of %016" PRIx64 " within %" PRId64, signature, hash_choices(input),
                    input->memory_limit);
+  if (options->partition) cs_strbuf_printf(&text, " parts %s", options->partition);
   return cs_strbuf_take(&text, out);
 }

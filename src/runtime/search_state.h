@@ -39,8 +39,8 @@ cs_status cs_search_is_known(const cs_search *s, const cs_configuration *configu
 cs_status cs_search_earlier(const cs_search *s, cs_configuration out[CS_SEARCH_EARLIER], int *n,
                             bool *confirmed) CS_MUST_USE;
 /* Under what its completion is kept: the program's signature, and where options narrow what may be
- * chosen (pins, bans, determinism, a memory limit), what is left of it: such a search says nothing
- * of one without them. */
+ * chosen (pins, bans, determinism, a memory limit, a partition), what is left of it: such a search
+ * says nothing of one without them. */
 cs_status cs_search_name(const cs_session *session, const cs_policy_input *input,
                          const char *signature, char **out) CS_MUST_USE;
 
@@ -65,5 +65,12 @@ cs_status cs_search_order(cs_search *s) CS_MUST_USE;
 /* Independent tasks of a block that have candidates in common as one launch: those of one input all
  * at once, then any two launches; and launches of several tasks split. */
 cs_status cs_search_merges(cs_search *s) CS_MUST_USE;
+
+/* ---- search_parts.c ---- */
+
+/* High priority for all of the critical path, then the other priority for single launches. */
+cs_status cs_search_priorities(cs_search *s) CS_MUST_USE;
+/* Pairs of a block's streams into parts of a split, blocks out of them, and another split. */
+cs_status cs_search_partitions(cs_search *s) CS_MUST_USE;
 
 #endif

@@ -10,7 +10,7 @@
 /* The caller's options with strings of our own. */
 typedef struct cs_settings {
   cs_session_options options; /* string members point below or are NULL */
-  char *policy, *weights_path, *cache_dir, *plan_path;
+  char *policy, *weights_path, *cache_dir, *plan_path, *partition;
   char **pins, **bans, **keep;
 } cs_settings;
 cs_status cs_settings_copy(const cs_session_options *from, cs_settings *out) CS_MUST_USE;
@@ -67,6 +67,8 @@ struct cs_session {
   cs_shared_params *shared;
   cs_planned planned;
   cs_realised realised;
+  cs_sm_parts splits[CS_MOST_SPLITS]; /* that planning may choose from */
+  int n_splits;
   float **inputs;        /* host copies of the inputs last set; NULL: the device is simulated */
   bool inputs_on_device; /* those last set came from device arrays: only the arena has them */
   cs_timings timings;

@@ -23,6 +23,7 @@ void cs_settings_free(cs_settings *settings) {
   free(settings->weights_path);
   free(settings->cache_dir);
   free(settings->plan_path);
+  free(settings->partition);
   free_strings(settings->pins, settings->options.n_pins);
   free_strings(settings->bans, settings->options.n_bans);
   free_strings(settings->keep, settings->options.n_keep);
@@ -81,6 +82,7 @@ static cs_status check_plan_options(const cs_session_options *options) {
                       : options->n_bans > 0      ? "bans"
                       : options->max_streams > 0 ? "max_streams"
                       : options->deterministic   ? "deterministic"
+                      : options->partition       ? "partition"
                                                  : NULL;
   if (!extra) return CS_OK;
   return cs_error(CS_CODE_USAGE,
@@ -100,6 +102,7 @@ cs_status cs_settings_copy(const cs_session_options *from, cs_settings *out) {
   CS_TRY(st, copy_string(options.weights_path, &out->weights_path), done);
   CS_TRY(st, copy_string(options.cache_dir, &out->cache_dir), done);
   CS_TRY(st, copy_string(options.plan_path, &out->plan_path), done);
+  CS_TRY(st, copy_string(options.partition, &out->partition), done);
   CS_TRY(st, copy_strings(options.pins, options.n_pins, &out->pins), done);
   CS_TRY(st, copy_strings(options.bans, options.n_bans, &out->bans), done);
   CS_TRY(st, copy_strings(options.keep, options.n_keep, &out->keep), done);
@@ -107,6 +110,7 @@ cs_status cs_settings_copy(const cs_session_options *from, cs_settings *out) {
   out->options.weights_path = out->weights_path;
   out->options.cache_dir = out->cache_dir;
   out->options.plan_path = out->plan_path;
+  out->options.partition = out->partition;
   out->options.pins = (const char *const *)out->pins;
   out->options.bans = (const char *const *)out->bans;
   out->options.keep = (const char *const *)out->keep;

@@ -118,6 +118,11 @@ int cs_launch_end(const cs_placement *places, int n, int p) {
   return p;
 }
 
+void cs_launch_toggle_priority(cs_placement *places, int n, int p) {
+  int first = cs_launch_first(places, p), end = cs_launch_end(places, n, first);
+  for (int q = first; q < end; q++) places[q].priority = !places[q].priority;
+}
+
 bool cs_placement_joins(const cs_placement *places, int p, const cs_policy_input *input) {
   const cs_placement *own = &places[p];
   const cs_candidate *candidate = input->choices[own->task].choices[own->choice].candidate;
@@ -141,17 +146,23 @@ bool cs_placement_joins(const cs_placement *places, int p, const cs_policy_input
 
 /* ---- Validity ---- */
 
+static bool is_split_of(const cs_configuration *configuration, const cs_policy_input *input) {
+  size_t bytes = (size_t)configuration->n_parts * sizeof *configuration->parts;
+  for (int i = 0; i < input->n_splits; i++) {
+    const cs_sm_parts *split = &input->splits[i];
+    if (split->n == configuration->n_parts &&
+        memcmp(split->units, configuration->parts, bytes) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
 static bool valid_split(const cs_configuration *configuration, const cs_policy_input *input) {
-  int64_t sum = 0;
   if (configuration->n_parts < 0 || configuration->n_parts > CS_MAX_PARTS) return false;
   if (configuration->n_parts == 0) return true;
   int n_streams = cs_configuration_streams(configuration);
-  for (int i = 0; i < configuration->n_parts; i++) {
-    if (configuration->parts[i] < 1) return false;
-    sum += configuration->parts[i];
-  }
-  if (input->device && input->device->units > 0 && sum > input->device->units) return false;
-  if (n_streams > CS_MAX_SPLIT_STREAMS) return false;
+  if (!is_split_of(configuration, input) || n_streams > CS_MAX_SPLIT_STREAMS) return false;
   for (int s = 0; s < n_streams; s++) {
     if (configuration->part_of[s] < -1 || configuration->part_of[s] >= configuration->n_parts) {
       return false;
@@ -170,7 +181,7 @@ bool cs_configuration_valid(const cs_configuration *configuration, const cs_poli
     valid = place->task >= 0 && place->task < program->n_tasks && !cs_bit_get(done, place->task) &&
             place->stream >= 0 && place->stream < input->max_streams && place->choice >= 0 &&
             place->choice < input->choices[place->task].n && place->priority >= 0 &&
-            place->priority <= 1 &&
+            place->priority <= input->priorities &&
             (!place->joined || cs_placement_joins(configuration->places, p, input));
     if (!valid) break;
     const cs_task *task = &program->tasks[place->task];

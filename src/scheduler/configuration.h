@@ -37,7 +37,7 @@ int cs_configuration_streams(const cs_configuration *configuration);
 /* Numbers streams by first appearance, so that equal schedules are equal configurations. */
 void cs_configuration_number_streams(cs_configuration *configuration);
 /* Every task once, behind those it depends on; streams and choices that there are; joined
- * placements that one launch can run; a split that the device's SMs are enough for, where known. */
+ * placements that one launch can run; priorities and a split only as the input allows them. */
 bool cs_configuration_valid(const cs_configuration *configuration, const cs_policy_input *input);
 
 /* Placements and waits of a plan; the rest is cs_plan_finish's. */
@@ -50,6 +50,8 @@ cs_status cs_configuration_plan(const cs_configuration *configuration, const cha
 /* The first placement of the launch that p belongs to, and the one behind its last. */
 int cs_launch_first(const cs_placement *places, int p);
 int cs_launch_end(const cs_placement *places, int n, int p);
+/* The other priority for all placements of the launch that p belongs to. */
+void cs_launch_toggle_priority(cs_placement *places, int n, int p);
 /* Whether the placement at p may be joined with the one before it, whatever is launched with that:
  * stream, priority and candidate are the same, the candidate merges without a workspace, the
  * launch is not full, and nothing in it is depended on. */

@@ -32,6 +32,8 @@ typedef struct cs_coselect {
   cs_ios_windows windows; /* the program's blocks, and windows of those that are too large */
   int *window_of;         /* per task */
   uint64_t *ancestors;    /* per task: bit sets of tasks */
+  cs_sm_parts parts;      /* cs_coselect_use_split */
+  int part_of[CS_MAX_SPLIT_STREAMS];
   /* Room for a simulation. */
   cs_sm_launch *launches;
   int *waits, *last_launch, *stream_names;
@@ -50,8 +52,11 @@ int cs_coselect_member(const cs_coselect *c, int task, int choice);
 /* Whether neither depends on the other. */
 bool cs_coselect_independent(const cs_coselect *c, int a, int b);
 
+/* What is predicted from now on runs on a configuration's split, its streams on the parts that it
+ * gives them; NULL: on the whole device, as at first. */
+void cs_coselect_use_split(cs_coselect *c, const cs_configuration *configuration);
 /* Microseconds that n placements take by themselves (in launch order; what they depend on outside
- * has ended). */
+ * has ended); infinite where a part does not hold one of them. */
 cs_status cs_coselect_predict(cs_coselect *c, const cs_placement *places, int n,
                               double *us) CS_MUST_USE;
 /* The same with the tasks of a window next to each other, so that windows may be reordered inside.
@@ -103,10 +108,26 @@ typedef struct cs_coselect_variants {
 } cs_coselect_variants;
 /* Searches from each of the starts, and with siblings merged from the best found and from the first
  * start, `steps` moves each. Every move changes one task's candidate or stream, its place in the
- * order, or what it is merged with; `seed` decides which. */
+ * order, or what it is merged with; `seed` decides which. At last
+ * launches of the best get another priority, where there are any, one by one. */
 cs_status cs_coselect_search(cs_coselect *c, int window, const cs_configuration *const *starts,
                              int n_starts, int steps, uint64_t seed,
                              cs_coselect_variants *out) CS_MUST_USE;
+
+/* ---- coselect_parts.c: blocks on parts of the device ---- */
+
+/* Tasks of a window that are on stream `from[i]` go to a stream of part `to[i]` of the split, i 0
+ * and 1. False, and *configuration is of no use: it has another split, no stream of `from` has
+ * tasks of the window, or there is no stream left. */
+bool cs_coselect_enter_parts(const cs_coselect *c, int window, const int from[2],
+                             const cs_sm_parts *split, const int to[2],
+                             cs_configuration *configuration);
+/* Tasks of a window leave the parts, for streams of the whole device; where none is left in a part
+ * the device is no longer split. False: none was, or there is no stream left. */
+bool cs_coselect_leave_parts(const cs_coselect *c, int window, cs_configuration *configuration);
+/* The split, and the pair of streams of each window put into parts of it, of which the model
+ * expects most; nothing where it expects little. Without kernels that the model knows: nothing. */
+cs_status cs_coselect_split_by_model(cs_coselect *c, cs_configuration *configuration) CS_MUST_USE;
 
 /* A whole configuration by the model alone: of each window the best variant, from the plans of the
  * other policies. */

@@ -252,6 +252,7 @@ static int add_launches(cs_coselect *c, const cs_placement *places, int n, int a
                         int *n_streams) {
   int *waits = &c->waits[*n_waits], found = 0, n_kernels = kernels_of(c, places, n);
   int stream = name_stream(c, places[0].stream, n_streams);
+  int part = c->parts.n > 0 ? c->part_of[places[0].stream] : -1;
   for (int i = 0; i < n; i++) {
     const cs_task *task = &c->input->program->tasks[places[i].task];
     for (int p = 0; p < task->n_preds; p++) {
@@ -263,10 +264,19 @@ static int add_launches(cs_coselect *c, const cs_placement *places, int n, int a
     c->launches[at + k] = (cs_sm_launch){.kernel = kernel_of(c, places, n, k, &c->merged[at + k]),
                                          .stream = stream,
                                          .waits = k == 0 ? waits : NULL,
-                                         .n_waits = k == 0 ? found : 0};
+                                         .n_waits = k == 0 ? found : 0,
+                                         .part = part,
+                                         .priority = places[0].priority};
   }
   for (int i = 0; i < n; i++) c->last_launch[places[i].task] = at + n_kernels - 1;
   return n_kernels;
+}
+
+void cs_coselect_use_split(cs_coselect *c, const cs_configuration *configuration) {
+  c->parts.n = configuration ? configuration->n_parts : 0;
+  if (c->parts.n == 0) return;
+  memcpy(c->parts.units, configuration->parts, sizeof c->parts.units);
+  memcpy(c->part_of, configuration->part_of, sizeof c->part_of);
 }
 
 cs_status cs_coselect_predict(cs_coselect *c, const cs_placement *places, int n, double *us) {
@@ -283,10 +293,14 @@ cs_status cs_coselect_predict(cs_coselect *c, const cs_placement *places, int n,
     end = cs_launch_end(places, n, i);
     launches += add_launches(c, &places[i], end - i, launches, &n_waits, &n_streams);
   }
-  cs_status st = cs_sm_simulate(c->model, c->launches, launches, c->cold, NULL, &timeline);
+  cs_status st =
+      cs_sm_simulate_parts(c->model, &c->parts, c->launches, launches, c->cold, NULL, &timeline);
   for (int i = 0; i < n; i++) c->last_launch[places[i].task] = -1;
   *us = timeline.total_us;
-  return st;
+  if (c->parts.n == 0 || cs_status_code(st) != CS_CODE_BAD_INPUT) return st;
+  cs_status_free(st); /* a part does not hold a cluster of one of the kernels */
+  *us = INFINITY;
+  return CS_OK;
 }
 
 /* ---- Windows within a configuration ---- */

@@ -169,6 +169,24 @@ static bool has_merging(const walk *w) {
   return n > 1;
 }
 
+/* Each launch of the best found with the other priority, as long as that makes it faster. */
+static cs_status prioritise(walk *w, cs_coselect_variants *out) {
+  memcpy(w->now, out->places[0], (size_t)w->n * sizeof *w->now);
+  w->now_us = out->us[0];
+  for (int p = 0; p < w->n; p = cs_launch_end(w->now, w->n, p)) {
+    cs_placement next[CS_IOS_MOST_TASKS];
+    double us = 0;
+    memcpy(next, w->now, (size_t)w->n * sizeof *next);
+    cs_launch_toggle_priority(next, w->n, p);
+    CS_RETURN_IF_ERROR(cs_coselect_predict(w->c, next, w->n, &us));
+    if (us >= w->now_us) continue;
+    memcpy(w->now, next, (size_t)w->n * sizeof *next);
+    w->now_us = us;
+    keep(out, next, us);
+  }
+  return CS_OK;
+}
+
 cs_status cs_coselect_search(cs_coselect *c, int window, const cs_configuration *const *starts,
                              int n_starts, int steps, uint64_t seed, cs_coselect_variants *out) {
   walk w = {.c = c,
@@ -193,5 +211,6 @@ cs_status cs_coselect_search(cs_coselect *c, int window, const cs_configuration 
     if (s == 1) (void)cs_coselect_gather(c, starts[0], window, w.now);
     if (join_siblings(&w) > 0) CS_RETURN_IF_ERROR(walk_on(&w, steps, out));
   }
-  return CS_OK;
+  bool worth = c->input->priorities && c->model && w.n > 1 && out->n > 0;
+  return worth ? prioritise(&w, out) : CS_OK;
 }

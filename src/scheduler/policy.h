@@ -6,6 +6,8 @@
 #include "scheduler/plan.h"
 #include "scheduler/sm_model.h"
 
+#define CS_MOST_SPLITS 4 /* of the device that a policy may choose from */
+
 /* Tasks between two barriers: groups run beside one another, each on a stream of its own, the tasks
  * of a group one after the other. */
 typedef struct cs_stage {
@@ -36,6 +38,11 @@ typedef struct cs_policy_input {
   /* `coselect`: configurations of this program that were measured, as the profile has them under
    * cs_program_signature; NULL: none. */
   const cs_op_profile *schedules;
+  /* `coselect`: how the device's SMs may be split (profiler/partition.h), and whether launches may
+   * have priorities. */
+  cs_sm_parts splits[CS_MOST_SPLITS];
+  int n_splits;
+  bool priorities;
   int search_steps; /* `coselect`: moves tried through the model; 0: by the program's size */
   int stage_groups; /* `ios`: most groups of a stage (s); 0: 8; never more than max_streams */
 } cs_policy_input;

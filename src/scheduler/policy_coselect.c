@@ -70,7 +70,9 @@ cs_status cs_coselect_by_model(cs_coselect *c, cs_configuration *out) {
   CS_TRY(st, cs_coselect_starts(c->input, false, starts, &n), done);
   for (int i = 0; i < n; i++) list[i] = &starts[i];
   CS_TRY(st, cs_coselect_window_order(c, &starts[0], &made), done);
+  cs_coselect_use_split(c, NULL);
   CS_TRY(st, search_windows(c, list, n, &made), done);
+  CS_TRY(st, cs_coselect_split_by_model(c, &made), done);
   cs_configuration_number_streams(&made);
   *out = made;
   made = (cs_configuration){0};

@@ -287,6 +287,12 @@ static cs_status step(simulation *s) {
   cs_sm_units_merge(&m->units);
   cs_sm_units_share(&m->units, &m->constants);
   double us = fmin(cs_sm_units_next(&m->units), fmax(next_ready(s) - s->now_us, 0));
+  if (!isfinite(us) && s->n_queue > 0) {
+    const cs_sm_launch *stuck = &s->launches[m->queue[0]];
+    return cs_error(CS_CODE_BAD_INPUT,
+                    "launch %d: the SMs of part %d hold no cluster of %d of its blocks",
+                    m->queue[0], stuck->part, stuck->kernel->cluster);
+  }
   if (!isfinite(us)) {
     return cs_error(CS_CODE_INTERNAL, "SM model: nothing runs with %d of %d launches finished",
                     s->n_finished, s->n);

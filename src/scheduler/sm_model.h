@@ -108,8 +108,8 @@ typedef struct cs_sm_timeline {
  * with an impossible stream or wait. */
 cs_status cs_sm_simulate(cs_sm_model *model, const cs_sm_launch *launches, int n, double cold,
                          cs_sm_span *spans, cs_sm_timeline *out) CS_MUST_USE;
-/* The same where the SMs are split. BAD_INPUT also for parts that are more than the SMs, and for a
- * launch on a part that is not there. */
+/* The same where the SMs are split. BAD_INPUT also for parts that are more than the SMs, for a
+ * launch on a part that is not there, and for clusters that a part does not hold. */
 cs_status cs_sm_simulate_parts(cs_sm_model *model, const cs_sm_parts *parts,
                                const cs_sm_launch *launches, int n, double cold, cs_sm_span *spans,
                                cs_sm_timeline *out) CS_MUST_USE;

@@ -220,7 +220,11 @@ static void one_program(cs_rng *rng, tally *count) {
   cs_plan *plan = NULL;
   mergeable_program(&f, rng, 3 + below(rng, 30));
   cs_policy_input input = fixture_input(&f, 1 + below(rng, 4), 0, 0);
+  input.priorities = true;
   random_configuration(&f, rng, &input, &configuration);
+  input.n_splits = configuration.n_parts > 0;
+  input.splits[0].n = configuration.n_parts;
+  memcpy(input.splits[0].units, configuration.parts, sizeof configuration.parts);
   cs_configuration_number_streams(&configuration);
   assert_true(cs_configuration_valid(&configuration, &input));
   round_trip(&configuration, &input);
@@ -317,6 +321,9 @@ static void wrong_configurations_are_refused(void **state) {
   }
   cs_policy_input input = fixture_input(&f, 2, 0, 0);
   input.device = &device;
+  input.priorities = true;
+  input.n_splits = 1;
+  input.splits[0] = (cs_sm_parts){2, {100, 32}};
   cs_placement places[] = {{.task = 0}, {.task = 1, .joined = true}, {.task = 2}};
   cs_configuration configuration = {.places = places, .n = 3, .n_parts = 2, .parts = {100, 32}};
   char *text = NULL, wrong[160];
@@ -335,13 +342,21 @@ static void wrong_configurations_are_refused(void **state) {
   WRONG("0.0.%.*s 1.1.%.*s+ 2.0.%.*s", H, H, H);             /* on another stream */
   WRONG("0.0.%.*s 1.0.%.*s+^ 2.0.%.*s", H, H, H);            /* of another priority */
   WRONG("0.0.%.*s 1.0.%.*s+ 2.0.%.*s+", H, H, H);            /* depends on the leader */
-  WRONG("0.0.%.*s 1.0.%.*s+ 2.0.%.*s @100,33:0", H, H, H);   /* more SMs than there are */
+  WRONG("0.0.%.*s 1.0.%.*s+ 2.0.%.*s @100,33:0", H, H, H);   /* no split that is allowed */
   WRONG("0.0.%.*s 1.0.%.*s+ 2.0.%.*s @0,32:0", H, H, H);     /* a part of none */
   WRONG("0.0.%.*s 1.0.%.*s+ 2.0.%.*s @100,32:2", H, H, H);   /* no such part */
   WRONG("0.0.%.*s 1.0.%.*s+ 2.0.%.*s @100,32:0,1", H, H, H); /* of a stream that is not there */
   WRONG("0.0.%.*s 1.0.%.*s+ 2.0.%.*s @100,32", H, H, H);
   WRONG("0.0.%.*s 1.0.%.*s+ 2.0.%.*s @1,1,1,1,1:0", H, H, H); /* too many */
   WRONG("0.0.%.*s 1.0.%.*s+ 2.0.%.*s @100,32:0x", H, H, H);
+  char high[160];
+  snprintf(high, sizeof high, "0.0.%.*s^ 1.0.%.*s 2.0.%.*s", H, H, H);
+  input.n_splits = 0; /* a split where none is allowed, and a priority where there are none */
+  refuse(text, &input);
+  input.priorities = false;
+  refuse(high, &input);
+  input.priorities = true;
+  input.n_splits = 1;
   ((cs_candidate *)(uintptr_t)f.choices[1].choices[0].candidate)->merges = false;
   refuse(text, &input);
   free(text);

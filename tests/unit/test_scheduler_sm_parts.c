@@ -117,6 +117,11 @@ static void test_impossible(void **state) {
                CS_CODE_BAD_INPUT, "5 SMs together");
   assert_fails(cs_sm_simulate_parts(f.model, &none, f.launches, f.n, 1, NULL, &f.timeline),
                CS_CODE_BAD_INPUT, "wanted");
+  f.launches[k].part = 0;
+  f.kernels[k].cluster = 4; /* on two SMs, one block on each */
+  assert_fails(cs_sm_simulate_parts(f.model, &good, f.launches, f.n, 1, NULL, &f.timeline),
+               CS_CODE_BAD_INPUT, "launch 0: the SMs of part 0 hold no cluster of 4");
+  f.kernels[k].cluster = 1;
   f.launches[k].part = 2;
   assert_fails(cs_sm_simulate_parts(f.model, &good, f.launches, f.n, 1, NULL, &f.timeline),
                CS_CODE_BAD_INPUT, "launch 0: part 2");

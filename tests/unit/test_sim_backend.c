@@ -217,7 +217,6 @@ static void a_merged_launch_is_one_kernel(void **state) {
   const cs_record *record = fastest(f, "inception_3a/3x3");
   cs_candidate *candidate = (cs_candidate *)(uintptr_t)&record->candidate;
   cs_launch launches[2] = {{.exec = prepare(f, "inception_3a/3x3"), .name = "a", .merged = -1}};
-  static const cs_stream_set two_streams = {.n = 2};
   cs_schedule *schedule = NULL;
   int count = 0;
   launches[1] = launches[0];
@@ -233,7 +232,8 @@ static void a_merged_launch_is_one_kernel(void **state) {
   f->vtable->schedule_destroy(schedule);
   schedule = NULL;
   launches[1].stream = 1;
-  fails(f->vtable->schedule_create(f->backend, launches, 2, &two_streams, true, &schedule),
+  fails(f->vtable->schedule_create(f->backend, launches, 2, &(cs_stream_set){.n = 2}, true,
+                                   &schedule),
         CS_CODE_BAD_INPUT, "on one stream, without waits");
   launches[1].stream = 0;
   launches[1].merged = 1; /* with itself */
