@@ -111,6 +111,11 @@ cs_status cs_session_info_json(const cs_session *session, char **out) {
   json_object_set_new(json, "passes", passes_json(&planned->passes));
   json_object_set_new(json, "measured", measured_json(&planned->measured));
   json_object_set_new(json, "tasks", tasks_json(session));
+  cs_status st = cs_search_report_json(&session->search, json);
+  if (st != CS_OK) {
+    json_decref(json);
+    return st;
+  }
   return cs_json_take_text(json, out);
 }
 

@@ -33,14 +33,20 @@ cs_status cs_bench_configuration(const cs_bench *bench, cs_bench_slot slot,
                                  cs_configuration *out) CS_MUST_USE;
 /* Peak of workspaces of what the slot holds. */
 int64_t cs_bench_workspace(const cs_bench *bench, cs_bench_slot slot);
+/* Its plan, until the slot is set again. */
+const cs_plan *cs_bench_plan(const cs_bench *bench, cs_bench_slot slot);
 #define CS_BENCH_SAMPLES 50 /* of a comparison, at most */
 
 /* Latency samples of both slots in turn, so that a drifting clock meets both. */
 typedef struct cs_bench_pairs {
   double best[CS_BENCH_SAMPLES], trial[CS_BENCH_SAMPLES];
   double best_us, trial_us, ratio; /* medians; ratio: trial / best, pair by pair */
+  double low, high;                /* of the ratio, with CS_SEARCH_CONFIDENCE */
   int n, wins;                     /* wins: pairs in which the trial was faster */
 } cs_bench_pairs;
 cs_status cs_bench_compare(cs_bench *bench, int n, cs_bench_pairs *out) CS_MUST_USE;
+static inline cs_ratio cs_bench_ratio(const cs_bench_pairs *pairs) {
+  return (cs_ratio){pairs->ratio, pairs->low, pairs->high, pairs->n};
+}
 
 #endif
