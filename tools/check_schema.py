@@ -180,7 +180,7 @@ def check_runs():
         "an overlap without blocks": lambda r: r["policies"][0]["overlap"].pop("blocks"),
         "a block of no tasks": lambda r: r["policies"][0]["overlap"]["blocks"][0].update(tasks=[]),
         "a block of more": lambda r: r["policies"][0]["overlap"]["blocks"][0].update(extra=1),
-        "a fallback of one stream": lambda r: r["policies"][0]["fallbacks"]["blocks"][0].update(streams=1),
+        "a fallback of no stream": lambda r: r["policies"][0]["fallbacks"]["blocks"][0].update(streams=0),
         "an unknown limiter": lambda r: r["policies"][0]["fallbacks"]["blocks"][0].update(limiter="luck"),
         "a pair of one": lambda r: r["policies"][0]["fallbacks"]["blocks"][0].update(pair=["a"]),
         "a gain without an interval": lambda r: r["policies"][0]["fallbacks"]["blocks"][0]["gain"].pop("low"),

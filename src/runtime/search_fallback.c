@@ -29,15 +29,33 @@ static int streams_of(const cs_placement *places, int n) {
   return streams;
 }
 
-/* The best with a window's tasks as `sequential` runs them, on the stream on which the window
- * begins. */
+/* Kernels beside each other: on several streams, or joined in one launch. */
+static bool is_concurrent(const cs_placement *places, int n) {
+  for (int i = 0; i < n; i++) {
+    if (places[i].joined) return true;
+  }
+  return streams_of(places, n) > 1;
+}
+
+/* The stream on which a window begins; where the device is split one that has all of it, if any. */
+static int stream_for(const cs_configuration *configuration, const cs_placement *window) {
+  int stream = window[0].stream;
+  if (configuration->n_parts == 0 || configuration->part_of[stream] < 0) return stream;
+  for (int i = 0; i < cs_configuration_streams(configuration); i++) {
+    if (configuration->part_of[i] < 0) return i;
+  }
+  return stream;
+}
+
+/* The best with a window's tasks as `sequential` runs them, on one of its streams. */
 static cs_status make_sequential(const cs_search *s, int window, const cs_configuration *sequential,
                                  cs_configuration *out) {
   cs_placement now[CS_IOS_MOST_TASKS], then[CS_IOS_MOST_TASKS];
   CS_RETURN_IF_ERROR(cs_coselect_window_order(s->model, &s->best, out));
   cs_coselect_gather(s->model, out, window, now);
   int n = cs_coselect_gather(s->model, sequential, window, then);
-  for (int i = 0; i < n; i++) then[i].stream = now[0].stream;
+  int stream = stream_for(out, now);
+  for (int i = 0; i < n; i++) then[i].stream = stream;
   cs_coselect_scatter(s->model, window, then, out);
   cs_configuration_number_streams(out);
   return CS_OK;
@@ -154,7 +172,7 @@ cs_status cs_search_fall_back(cs_search *s, const cs_configuration *sequential) 
   cs_placement places[CS_IOS_MOST_TASKS];
   for (int w = 0; w < s->model->windows.n; w++) {
     int n = cs_coselect_gather(s->model, &s->best, w, places);
-    if (streams_of(places, n) < 2) continue;
+    if (!is_concurrent(places, n)) continue;
     CS_RETURN_IF_ERROR(cs_search_check_cancelled(s));
     if (cs_now_seconds() > deadline) {
       s->session->search.untried++;
@@ -170,6 +188,6 @@ void cs_search_settle_fallbacks(cs_search *s) {
   for (int i = 0; i < s->session->search.n_fallbacks; i++) {
     cs_fallback *f = &s->session->search.fallbacks[i];
     int n = cs_coselect_gather(s->model, &s->best, f->window, places);
-    f->fell_back = streams_of(places, n) < 2;
+    f->fell_back = !is_concurrent(places, n);
   }
 }

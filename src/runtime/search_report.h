@@ -14,12 +14,13 @@ typedef struct cs_ratio {
   int samples; /* 0: not compared */
 } cs_ratio;
 
-/* A block of the best configuration that uses several streams, beside its sequential form. */
+/* A block of the best configuration that uses several streams (or merged launches), beside its
+ * sequential form. */
 typedef struct cs_fallback {
   char *first, *last; /* names of its tasks, in program order */
   int tasks, streams;
   cs_ratio gain;  /* time of the schedule with its sequential form / with its concurrent one */
-  bool fell_back; /* in the plan that came of the search it is on one stream */
+  bool fell_back; /* in the plan that came of the search it is sequential */
   int window;     /* of the search */
   /* What keeps its kernels apart, of the pair that can overlap longest (scheduler/explain.h). */
   char limiter[16]; /* "": not known */

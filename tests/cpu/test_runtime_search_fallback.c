@@ -45,9 +45,9 @@ static void note(const cs_schedule *schedule, const cs_launch *launches, int n) 
       schedule, {is_concurrent(launches, n, "m1."), is_concurrent(launches, n, "m2.")}};
 }
 
-static cs_status create(cs_backend *backend, const cs_launch *launches, int n, int n_streams,
-                        bool use_graph, cs_schedule **out) {
-  cs_status st = real->schedule_create(backend, launches, n, n_streams, use_graph, out);
+static cs_status create(cs_backend *backend, const cs_launch *launches, int n,
+                        const cs_stream_set *streams, bool use_graph, cs_schedule **out) {
+  cs_status st = real->schedule_create(backend, launches, n, streams, use_graph, out);
   if (st == CS_OK) note(*out, launches, n);
   return st;
 }
