@@ -26,6 +26,9 @@ void cs_bench_destroy(cs_bench *bench);
  * NO_MEMORY: it does not hold the limits. */
 cs_status cs_bench_set(cs_bench *bench, cs_bench_slot slot,
                        const cs_configuration *configuration) CS_MUST_USE;
+/* A task's candidate and its weights on the device; both stay the bench's. NO_MEMORY: no room. */
+cs_status cs_bench_prepared(cs_bench *bench, int task, int choice, const cs_exec **exec,
+                            const void **weights) CS_MUST_USE;
 void cs_bench_swap(cs_bench *bench); /* the trial becomes the best */
 /* What the slot holds: what it was set to, but for candidates that the workspace limit exchanged.
  */

@@ -80,6 +80,14 @@ static cs_status prepare(const cs_bench *bench, int task, int choice) {
   return cs_annotate(st, "%s, candidate %s: ", t->name, candidate->id);
 }
 
+cs_status cs_bench_prepared(cs_bench *bench, int task, int choice, const cs_exec **exec,
+                            const void **weights) {
+  CS_RETURN_IF_ERROR(prepare(bench, task, choice));
+  *exec = bench->prepared[task][choice].exec;
+  *weights = bench->prepared[task][choice].weights;
+  return CS_OK;
+}
+
 /* ---- Inputs: converted once ---- */
 
 static cs_status convert_inputs(cs_bench *bench) {

@@ -6,6 +6,7 @@
 #include "runtime/device.h"
 #include "runtime/params.h"
 #include "runtime/search_report.h"
+#include "runtime/stage_costs.h"
 #include "scheduler/policy.h"
 
 /* The caller's options with strings of our own. */
@@ -72,6 +73,7 @@ struct cs_session {
   bool inputs_on_device; /* those last set came from device arrays: only the arena has them */
   cs_timings timings;
   cs_search_report search;
+  cs_stage_report stages; /* of `ios` */
 };
 
 /* ---- session.c ---- */
