@@ -151,6 +151,11 @@ def example_run():
         "schema": "convsched.run/1", "model": "m", "batch": 1, "dtype": "f16", "command": "convsched run m.json",
         "device": {"name": "d"}, "policies": [{
             "name": "coselect",
+            "fallbacks": {"confidence": 0.95, "untried": 1, "blocks": [
+                {"first": "a", "last": "c", "tasks": 3, "streams": 2, "fell_back": True, "limiter": "registers",
+                 "pair": ["a", "b"], "gain": {"median": 0.98, "low": 0.97, "high": 0.99, "samples": 21}}]},
+            "stages": {"known": 3, "measured": 2, "estimated": 0, "seconds": 0.5},
+            "comparisons": [{"with": "streams", "same": True, "ratio": None, "took_over": False}],
             "overlap": {"runs": 5, "blocks": [{"tasks": ["a", "b"], "streams": 2, "predicted": dict(figures),
                                                "achieved": None}],
                         "whole": {"predicted": dict(figures), "achieved": dict(figures)}}}]}
@@ -176,6 +181,12 @@ def check_runs():
         "an overlap without blocks": lambda r: r["policies"][0]["overlap"].pop("blocks"),
         "a block of no tasks": lambda r: r["policies"][0]["overlap"]["blocks"][0].update(tasks=[]),
         "a block of more": lambda r: r["policies"][0]["overlap"]["blocks"][0].update(extra=1),
+        "a fallback of no stream": lambda r: r["policies"][0]["fallbacks"]["blocks"][0].update(streams=0),
+        "an unknown limiter": lambda r: r["policies"][0]["fallbacks"]["blocks"][0].update(limiter="luck"),
+        "a pair of one": lambda r: r["policies"][0]["fallbacks"]["blocks"][0].update(pair=["a"]),
+        "a gain without an interval": lambda r: r["policies"][0]["fallbacks"]["blocks"][0]["gain"].pop("low"),
+        "a comparison with nobody": lambda r: r["policies"][0]["comparisons"][0].pop("with"),
+        "stages that are not counted": lambda r: r["policies"][0]["stages"].pop("estimated"),
         "a figure less": lambda r: r["policies"][0]["overlap"]["whole"]["achieved"].pop("busy_us"),
         "less than nothing beside something":
             lambda r: r["policies"][0]["overlap"]["whole"]["achieved"].update(concurrency=0.5)})

@@ -190,8 +190,9 @@ typedef struct cs_session_options {
   /* Asked now and then while profiling; true stops with CANCELLED, keeping what was measured. */
   bool (*cancelled)(void *user);
   void *cancelled_user;
-  /* Policy "coselect": seconds for measuring whole schedules; below 0 (default): 20, unless the
-   * cache has a search of this network already; 0: none, by the model alone. */
+  /* Seconds for measuring, of policy "coselect" whole schedules, of "ios" stages; below 0
+   * (default): 20, unless the cache has that of this network already; 0: none, by the model or by
+   * estimates alone. */
   double search_seconds;
   int search_steps; /* schedules measured at most; 0: as many as there is time for */
   bool no_graph; /* stream calls for every run instead of one CUDA graph; a CPU has none anyway */

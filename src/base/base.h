@@ -93,6 +93,16 @@ typedef struct cs_stats {
 /* Linear interpolation between order statistics; n == 0 gives zeros. Does not change `samples`. */
 cs_status cs_stats_of(const double *samples, int n, cs_stats *out) CS_MUST_USE;
 
+/* The k-th smallest and the k-th largest sample, k as large as they enclose the distribution's
+ * median with at least the confidence wanted (order statistics; David and Nagaraja, 2003, 7.1). */
+typedef struct cs_median_interval {
+  double low, high;
+  double confidence; /* that it has: of few samples (5 for 0.95) less than wanted */
+} cs_median_interval;
+/* n <= 1000; n == 0 gives zeros. */
+cs_status cs_median_interval_of(const double *samples, int n, double confidence,
+                                cs_median_interval *out) CS_MUST_USE;
+
 /* ---- Time ---- */
 
 double cs_now_seconds(void); /* monotonic */

@@ -16,9 +16,8 @@ const cli_option_entry cli_option_entries[CLI_MAX_ENTRIES] = {
     {{"streams", KEY_STREAMS, "N", 0, "At most N streams (default: the device's)", 1},
      CLI_PLANNING},
     {{"search-seconds", KEY_SEARCH_SECONDS, "S", 0,
-      "coselect: measure whole schedules for so long (default 20, unless it was done before; 0: "
-      "choose by "
-      "the model alone)",
+      "coselect: measure whole schedules for so long, ios: stages (default 20, unless it was done "
+      "before; 0: choose by the model alone, by estimates)",
       1},
      CLI_PLANNING},
     {{"search-steps", KEY_SEARCH_STEPS, "N", 0, "coselect: measure at most N schedules", 1},

@@ -59,6 +59,10 @@ cs_status run_predict(run_case *run) CS_MUST_USE;
 cs_status run_overlap(run_case *run) CS_MUST_USE;
 void run_print_overlap(const run_case *run, cs_strbuf *text);
 
+/* ---- run_search.c ---- */
+/* A line for each block that fell back to one stream. */
+void run_print_search(const run_case *run, cs_strbuf *text);
+
 /* ---- run.c ---- */
 /* Reads cs_session_info_json into the contender. */
 cs_status run_read_info(run_contender *contender) CS_MUST_USE;

@@ -170,6 +170,7 @@ cs_status run_table(const run_case *run, char **out) {
   for (int i = 0; i < run->n; i++) print_row(run, &run->contenders[i], &text);
   print_details(run, &text);
   print_ablation(run, &text);
+  run_print_search(run, &text);
   run_print_overlap(run, &text);
   return cs_strbuf_take(&text, out);
 }

@@ -37,6 +37,11 @@ static json_t *measured_json(const cs_measure_report *measured) {
                    "seconds", measured->seconds);
 }
 
+static json_t *stages_json(const cs_stage_report *stages) {
+  return json_pack("{s:i, s:i, s:i, s:f}", "known", stages->known, "measured", stages->measured,
+                   "estimated", stages->estimated, "seconds", stages->seconds);
+}
+
 static json_t *bytes_json(int64_t arena, int64_t workspace) {
   return json_pack("{s:I, s:I}", "arena_bytes", (json_int_t)arena, "workspace_bytes",
                    (json_int_t)workspace);
@@ -111,6 +116,12 @@ cs_status cs_session_info_json(const cs_session *session, char **out) {
   json_object_set_new(json, "passes", passes_json(&planned->passes));
   json_object_set_new(json, "measured", measured_json(&planned->measured));
   json_object_set_new(json, "tasks", tasks_json(session));
+  if (session->stages.priced) json_object_set_new(json, "stages", stages_json(&session->stages));
+  cs_status st = cs_search_report_json(&session->search, json);
+  if (st != CS_OK) {
+    json_decref(json);
+    return st;
+  }
   return cs_json_take_text(json, out);
 }
 

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "profiler/partition.h"
 #include "runtime/search.h"
+#include "runtime/search_ios.h"
 
 #define MAX_PLAN_BYTES ((size_t)256 << 20)
 
@@ -88,6 +89,18 @@ cs_policy_input cs_planning_input(const cs_session *session) {
   return input;
 }
 
+/* What was measured of stages counts for `ios`, also as one of those that `coselect` begins with.
+ */
+static cs_status use_known_stages(const cs_session *session, cs_stage_report *report,
+                                  cs_policy_input *input) {
+  cs_stage_costs *costs = NULL;
+  CS_RETURN_IF_ERROR(cs_stage_costs_create(input, session->device->profile,
+                                           !session->settings.options.no_graph, report, &costs));
+  input->stage_cost = cs_stage_costs_price;
+  input->stage_user = costs;
+  return CS_OK;
+}
+
 cs_status cs_planning_input_open(const cs_session *session, cs_policy_input *out) {
   char *signature = NULL;
   *out = cs_planning_input(session);
@@ -95,12 +108,18 @@ cs_status cs_planning_input_open(const cs_session *session, cs_policy_input *out
       cs_program_signature(out->program, !session->settings.options.no_graph, &signature));
   out->schedules = cs_profile_find(session->device->profile, signature);
   free(signature);
-  return open_model(out->device, &out->model);
+  CS_RETURN_IF_ERROR(use_known_stages(session, NULL, out));
+  cs_status st = open_model(out->device, &out->model);
+  if (st != CS_OK) cs_planning_input_close(out);
+  return st;
 }
 
 void cs_planning_input_close(cs_policy_input *input) {
   cs_sm_model_destroy(input->model);
+  cs_stage_costs_destroy(input->stage_user);
   input->model = NULL;
+  input->stage_cost = NULL;
+  input->stage_user = NULL;
 }
 
 /* What is measured of whole schedules counts for the policy as it is in the profile. */
@@ -118,6 +137,26 @@ static cs_status search_and_plan(cs_session *session, cs_profile *profile, cs_po
   return st;
 }
 
+static cs_status price_and_plan(cs_session *session, const cs_policy_input *input) {
+  CS_RETURN_IF_ERROR(cs_plan_make(&cs_policy_ios, input, &session->planned.plan));
+  const cs_stage_report *stages = &session->stages;
+  cs_log(&session->device->logger, CS_LOG_INFO,
+         "ios: of %d stages priced %d were measured (%d now, in %.1f s), %d estimated",
+         stages->known + stages->estimated, stages->known, stages->measured, stages->seconds,
+         stages->estimated);
+  return CS_OK;
+}
+
+static cs_status plan_by(cs_session *session, const cs_policy *policy, cs_profile *profile,
+                         cs_policy_input *input) {
+  bool is_ios = policy == &cs_policy_ios;
+  if (is_ios) CS_RETURN_IF_ERROR(cs_search_stages(session, input));
+  CS_RETURN_IF_ERROR(use_known_stages(session, is_ios ? &session->stages : NULL, input));
+  if (is_ios) return price_and_plan(session, input);
+  if (policy == &cs_policy_coselect) return search_and_plan(session, profile, input);
+  return cs_plan_make(policy, input, &session->planned.plan);
+}
+
 static cs_status make_plan(cs_session *session, const cs_policy *policy, const cs_device_info *info,
                            const cs_measure_options *measure) {
   cs_planned *planned = &session->planned;
@@ -129,10 +168,9 @@ static cs_status make_plan(cs_session *session, const cs_policy *policy, const c
                                            measure->threads, &near, &planned->choices));
   cs_policy_input input = cs_planning_input(session);
   CS_RETURN_IF_ERROR(open_model(info, &input.model));
-  cs_status st = policy == &cs_policy_coselect ? search_and_plan(session, profile, &input)
-                                               : cs_plan_make(policy, &input, &planned->plan);
+  cs_status st = plan_by(session, policy, profile, &input);
   if (st == CS_OK) st = cs_sequential_memory(&input, &planned->sequential);
-  cs_sm_model_destroy(input.model);
+  cs_planning_input_close(&input);
   if (st == CS_OK && input.memory_limit > 0) {
     cs_log(&session->device->logger, CS_LOG_INFO,
            "memory limit %lld: %s on %d streams takes %lld bytes, %lld of them workspace",

@@ -23,7 +23,7 @@ bool cs_search_is_over(const cs_search *s) {
          (steps > 0 && s->measured >= steps);
 }
 
-static cs_status check_cancelled(const cs_search *s) {
+cs_status cs_search_check_cancelled(const cs_search *s) {
   if (!is_cancelled(s)) return CS_OK;
   return cs_error(CS_CODE_CANCELLED, "the search was interrupted; what was measured is kept");
 }
@@ -52,8 +52,11 @@ static cs_status set_slot(cs_search *s, cs_bench_slot slot, const cs_configurati
   return CS_OK;
 }
 
-/* What the trial holds becomes the best. */
-static cs_status accept(cs_search *s) {
+cs_status cs_search_set_trial(cs_search *s, const cs_configuration *configuration, bool *fits) {
+  return set_slot(s, CS_BENCH_TRIAL, configuration, fits, NULL);
+}
+
+cs_status cs_search_accept(cs_search *s) {
   cs_configuration held;
   CS_RETURN_IF_ERROR(cs_bench_configuration(s->bench, CS_BENCH_TRIAL, &held));
   cs_configuration_free(&s->best);
@@ -79,11 +82,11 @@ static cs_status is_news(cs_search *s, bool again, bool *out) {
 static cs_status try_one(cs_search *s, const cs_configuration *configuration, bool again) {
   bool fits = false, known = false, news = false;
   cs_bench_pairs first, more;
-  CS_RETURN_IF_ERROR(check_cancelled(s));
+  CS_RETURN_IF_ERROR(cs_search_check_cancelled(s));
   if (cs_configuration_equal(configuration, &s->best)) return CS_OK;
   if (!again) CS_RETURN_IF_ERROR(cs_search_is_known(s, configuration, &known));
   if (known) return CS_OK;
-  CS_RETURN_IF_ERROR(set_slot(s, CS_BENCH_TRIAL, configuration, &fits, NULL));
+  CS_RETURN_IF_ERROR(cs_search_set_trial(s, configuration, &fits));
   if (!fits) return CS_OK;
   CS_RETURN_IF_ERROR(is_news(s, again, &news));
   if (!news) return CS_OK;
@@ -96,7 +99,7 @@ static cs_status try_one(cs_search *s, const cs_configuration *configuration, bo
   if (more.ratio > 1 - LEAST_GAIN || more.wins < WINS_WANTED) return CS_OK;
   s->best_us = more.trial_us;
   s->accepted++;
-  return accept(s);
+  return cs_search_accept(s);
 }
 
 cs_status cs_search_try(cs_search *s, const cs_configuration *configuration) {
@@ -179,27 +182,42 @@ static void to_one_clock(cs_bench_pairs *p, double best_us) {
   p->trial_us = best_us * p->ratio;
 }
 
-/* Fresh samples of the best beside every start: one that is no slower takes its place, and what is
- * measured here is what counts as confirmed. */
+/* The policies in the order of cs_coselect_starts, then what an earlier search left. */
+static const char *start_name(int start) {
+  int count;
+  const cs_policy *const *policies = cs_policy_all(&count);
+  for (int i = 0; i < count; i++) {
+    if (policies[i] != &cs_policy_coselect && start-- == 0) return policies[i]->name;
+  }
+  return "earlier search";
+}
+
+/* Fresh samples of the best beside every start: one that is faster (`sequential`: no slower) takes
+ * its place, and what is measured here is what counts as confirmed. */
 static cs_status finals(cs_search *s, const cs_configuration *starts, int n) {
   cs_bench_pairs p;
+  cs_comparison *told = NULL;
   bool fits = false;
   double best[FINAL_SAMPLES] = {0}, best_us = 0;
   bool sampled = false;
   for (int i = 0; i < n; i++) {
-    if (cs_configuration_equal(&starts[i], &s->best)) continue;
-    CS_RETURN_IF_ERROR(check_cancelled(s));
-    CS_RETURN_IF_ERROR(set_slot(s, CS_BENCH_TRIAL, &starts[i], &fits, NULL));
+    CS_RETURN_IF_ERROR(cs_search_report_comparison(&s->session->search, start_name(i), &told));
+    told->same = cs_configuration_equal(&starts[i], &s->best);
+    if (told->same) continue;
+    CS_RETURN_IF_ERROR(cs_search_check_cancelled(s));
+    CS_RETURN_IF_ERROR(cs_search_set_trial(s, &starts[i], &fits));
     if (!fits) continue;
     CS_RETURN_IF_ERROR(cs_bench_compare(s->bench, FINAL_SAMPLES, &p));
+    told->ratio = cs_bench_ratio(&p);
+    told->took_over = p.ratio < 1 || (i == 0 && p.ratio <= 1); /* of equals the plainest */
     to_one_clock(&p, sampled ? best_us : p.best_us);
     CS_RETURN_IF_ERROR(cs_search_record(s, CS_BENCH_TRIAL, p.trial, p.n));
     memcpy(best, p.best, sizeof best);
     best_us = p.best_us;
     sampled = true;
     if (i == 0) s->sequential_us = p.trial_us; /* the first of the policies */
-    if (p.ratio > 1) continue;
-    CS_RETURN_IF_ERROR(accept(s));
+    if (!told->took_over) continue;
+    CS_RETURN_IF_ERROR(cs_search_accept(s));
     memcpy(best, p.trial, sizeof best);
     best_us = p.trial_us;
   }
@@ -214,6 +232,18 @@ static cs_status finals(cs_search *s, const cs_configuration *starts, int n) {
   return cs_search_record(s, CS_BENCH_BEST, best, FINAL_SAMPLES);
 }
 
+static void log_comparisons(const cs_search *s) {
+  const cs_search_report *report = &s->session->search;
+  for (int i = 0; i < report->n_comparisons; i++) {
+    const cs_comparison *c = &report->comparisons[i];
+    if (c->ratio.samples == 0) continue;
+    cs_log(&s->session->device->logger, CS_LOG_INFO,
+           "search: %s takes %.4f times as long as the best (%.0f%%: %.4f to %.4f, %d pairs)%s",
+           c->name, c->ratio.median, 100 * CS_SEARCH_CONFIDENCE, c->ratio.low, c->ratio.high,
+           c->ratio.samples, c->took_over ? ": it takes its place" : "");
+  }
+}
+
 static cs_status run_rounds(cs_search *s, const cs_configuration *starts, int n, bool *converged) {
   *converged = false;
   while (!cs_search_is_over(s) && !*converged) {
@@ -226,7 +256,7 @@ static cs_status run_rounds(cs_search *s, const cs_configuration *starts, int n,
     CS_RETURN_IF_ERROR(cs_search_order(s));
     CS_RETURN_IF_ERROR(cs_search_priorities(s));
     CS_RETURN_IF_ERROR(cs_search_partitions(s));
-    CS_RETURN_IF_ERROR(check_cancelled(s));
+    CS_RETURN_IF_ERROR(cs_search_check_cancelled(s));
     *converged = !cs_search_is_over(s) && s->accepted == before && s->round > 0;
     s->round++;
   }
@@ -243,8 +273,11 @@ static cs_status run_search(cs_search *s) {
   CS_TRY(st, cs_coselect_starts(limited ? s->limited : s->input, limited, starts, &n), done);
   CS_TRY(st, try_wholes(s, starts, &n, &begun), done);
   if (!begun) goto done;
+  s->session->search.searched = true;
   CS_TRY(st, run_rounds(s, starts, n, &converged), done);
+  CS_TRY(st, cs_search_fall_back(s, &starts[0]), done);
   CS_TRY(st, finals(s, starts, n), done);
+  cs_search_settle_fallbacks(s);
   cs_completion completion = {.workspace_limit = s->input->workspace_limit,
                               .threads = s->input->max_streams};
   CS_TRY(st, cs_profile_mark_completion(s->profile, s->name, &completion), done);
@@ -252,6 +285,7 @@ static cs_status run_search(cs_search *s) {
          "search: %d schedules measured in %.1f s, %d taken%s: %.1f us (sequential %.1f)",
          s->measured, cs_now_seconds() - s->begun, s->accepted,
          converged ? ", nothing faster left to try" : "", s->best_us, s->sequential_us);
+  log_comparisons(s);
 done:
   for (int i = 0; i < CS_COSELECT_STARTS; i++) cs_configuration_free(&starts[i]);
   return st;
@@ -278,7 +312,9 @@ cs_status cs_search_schedules(cs_session *session, const cs_policy_input *input,
   if (is_searched(session, input, cs_profile_find(s.profile, name))) goto done;
   s.name = name;
   s.begun = cs_now_seconds();
-  s.seconds = options->search_seconds > 0 ? options->search_seconds : CS_SEARCH_SECONDS;
+  double seconds = options->search_seconds > 0 ? options->search_seconds : CS_SEARCH_SECONDS;
+  s.fallback_seconds = cs_search_fallback_seconds(seconds);
+  s.seconds = seconds - s.fallback_seconds;
   CS_TRY(st, cs_session_generate_inputs(session), done);
   CS_TRY(st, cs_coselect_create(&plain, &s.model), done);
   CS_TRY(st, cs_bench_create(session, &plain, &s.bench), done);

@@ -26,6 +26,9 @@ void cs_bench_destroy(cs_bench *bench);
  * NO_MEMORY: it does not hold the limits. */
 cs_status cs_bench_set(cs_bench *bench, cs_bench_slot slot,
                        const cs_configuration *configuration) CS_MUST_USE;
+/* A task's candidate and its weights on the device; both stay the bench's. NO_MEMORY: no room. */
+cs_status cs_bench_prepared(cs_bench *bench, int task, int choice, const cs_exec **exec,
+                            const void **weights) CS_MUST_USE;
 void cs_bench_swap(cs_bench *bench); /* the trial becomes the best */
 /* What the slot holds: what it was set to, but for candidates that the workspace limit exchanged.
  */
@@ -33,14 +36,20 @@ cs_status cs_bench_configuration(const cs_bench *bench, cs_bench_slot slot,
                                  cs_configuration *out) CS_MUST_USE;
 /* Peak of workspaces of what the slot holds. */
 int64_t cs_bench_workspace(const cs_bench *bench, cs_bench_slot slot);
+/* Its plan, until the slot is set again. */
+const cs_plan *cs_bench_plan(const cs_bench *bench, cs_bench_slot slot);
 #define CS_BENCH_SAMPLES 50 /* of a comparison, at most */
 
 /* Latency samples of both slots in turn, so that a drifting clock meets both. */
 typedef struct cs_bench_pairs {
   double best[CS_BENCH_SAMPLES], trial[CS_BENCH_SAMPLES];
   double best_us, trial_us, ratio; /* medians; ratio: trial / best, pair by pair */
+  double low, high;                /* of the ratio, with CS_SEARCH_CONFIDENCE */
   int n, wins;                     /* wins: pairs in which the trial was faster */
 } cs_bench_pairs;
 cs_status cs_bench_compare(cs_bench *bench, int n, cs_bench_pairs *out) CS_MUST_USE;
+static inline cs_ratio cs_bench_ratio(const cs_bench_pairs *pairs) {
+  return (cs_ratio){pairs->ratio, pairs->low, pairs->high, pairs->n};
+}
 
 #endif

@@ -80,6 +80,14 @@ static cs_status prepare(const cs_bench *bench, int task, int choice) {
   return cs_annotate(st, "%s, candidate %s: ", t->name, candidate->id);
 }
 
+cs_status cs_bench_prepared(cs_bench *bench, int task, int choice, const cs_exec **exec,
+                            const void **weights) {
+  CS_RETURN_IF_ERROR(prepare(bench, task, choice));
+  *exec = bench->prepared[task][choice].exec;
+  *weights = bench->prepared[task][choice].weights;
+  return CS_OK;
+}
+
 /* ---- Inputs: converted once ---- */
 
 static cs_status convert_inputs(cs_bench *bench) {
@@ -236,6 +244,10 @@ cs_status cs_bench_configuration(const cs_bench *bench, cs_bench_slot slot, cs_c
   return cs_configuration_of_plan(bench->plans[slot], bench->input->choices, out);
 }
 
+const cs_plan *cs_bench_plan(const cs_bench *bench, cs_bench_slot slot) {
+  return bench->plans[slot];
+}
+
 int64_t cs_bench_workspace(const cs_bench *bench, cs_bench_slot slot) {
   return bench->plans[slot]->workspace_peak;
 }
@@ -265,5 +277,9 @@ cs_status cs_bench_compare(cs_bench *bench, int n, cs_bench_pairs *out) {
   }
   CS_RETURN_IF_ERROR(median_of(out->best, n, &out->best_us));
   CS_RETURN_IF_ERROR(median_of(out->trial, n, &out->trial_us));
+  cs_median_interval interval;
+  CS_RETURN_IF_ERROR(cs_median_interval_of(ratios, n, CS_SEARCH_CONFIDENCE, &interval));
+  out->low = interval.low;
+  out->high = interval.high;
   return median_of(ratios, n, &out->ratio);
 }

@@ -14,7 +14,8 @@ typedef struct cs_search {
   cs_bench *bench;
   cs_configuration best;
   double best_us, begun_us, sequential_us; /* of the best now, at first, and of `sequential` */
-  double begun, seconds;
+  double begun, seconds;                   /* of the rounds; those of falling back come behind */
+  double fallback_seconds;
   const char *name; /* cs_search_name */
   int measured, accepted, round;
 } cs_search;
@@ -22,6 +23,12 @@ typedef struct cs_search {
 /* Measures a configuration beside the best one and takes its place where it is faster on fresh
  * samples. One that was measured before, or does not hold the limits, is passed over. */
 cs_status cs_search_try(cs_search *s, const cs_configuration *configuration) CS_MUST_USE;
+/* The trial: *fits false where it does not hold the limits, or the device has no room for it. */
+cs_status cs_search_set_trial(cs_search *s, const cs_configuration *configuration,
+                              bool *fits) CS_MUST_USE;
+/* What the trial holds becomes the best. */
+cs_status cs_search_accept(cs_search *s) CS_MUST_USE;
+cs_status cs_search_check_cancelled(const cs_search *s) CS_MUST_USE;
 /* The time or the steps are used up, or the search was interrupted. */
 bool cs_search_is_over(const cs_search *s);
 
@@ -43,6 +50,18 @@ cs_status cs_search_earlier(const cs_search *s, cs_configuration out[CS_SEARCH_E
  * says nothing of one without them. */
 cs_status cs_search_name(const cs_session *session, const cs_policy_input *input,
                          const char *signature, char **out) CS_MUST_USE;
+
+/* ---- search_fallback.c ---- */
+
+/* How much of a search's time is for falling back. */
+double cs_search_fallback_seconds(double search_seconds);
+/* Tries every block of the best that uses several streams as `sequential` has it, which takes its
+ * place where it is no slower; the session's report tells of each. What is tried under a number of
+ * steps depends on no clock but the search's own end. */
+cs_status cs_search_fall_back(cs_search *s, const cs_configuration *sequential) CS_MUST_USE;
+/* Once another plan may have taken the best's place: whether each of these blocks is on one stream
+ * in the end. */
+void cs_search_settle_fallbacks(cs_search *s);
 
 /* ---- search_moves.c: one kind of change each, through the whole program ---- */
 

@@ -142,6 +142,7 @@ done:
 void cs_session_destroy(cs_session *session) {
   if (!session) return;
   cs_realised_free(&session->realised);
+  cs_search_report_free(&session->search);
   cs_planned_free(&session->planned);
   free_inputs(session);
   release_params(session->shared);

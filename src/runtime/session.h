@@ -5,6 +5,8 @@
 
 #include "runtime/device.h"
 #include "runtime/params.h"
+#include "runtime/search_report.h"
+#include "runtime/stage_costs.h"
 #include "scheduler/policy.h"
 
 /* The caller's options with strings of our own. */
@@ -72,6 +74,8 @@ struct cs_session {
   float **inputs;        /* host copies of the inputs last set; NULL: the device is simulated */
   bool inputs_on_device; /* those last set came from device arrays: only the arena has them */
   cs_timings timings;
+  cs_search_report search;
+  cs_stage_report stages; /* of `ios` */
 };
 
 /* ---- session.c ---- */

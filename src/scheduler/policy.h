@@ -3,6 +3,8 @@
 #ifndef CONVSCHED_SCHEDULER_POLICY_H_
 #define CONVSCHED_SCHEDULER_POLICY_H_
 
+#include <math.h>
+
 #include "scheduler/plan.h"
 #include "scheduler/sm_model.h"
 
@@ -18,8 +20,10 @@ typedef struct cs_stage {
                        * the groups run beside one another, each task with its fastest choice */
 } cs_stage;
 /* Microseconds from the start of a stage that has the device to itself to the end of its last task:
- * measured, or from a model. Called many times; the same stage
- * must always cost the same. Finite and >= 0, or the policy fails. */
+ * measured, or from a model. Called many times; the same stage must always cost the same.
+ * CS_STAGE_ESTIMATE: not known, the policy estimates it; else finite and >= 0, or the policy fails.
+ */
+#define CS_STAGE_ESTIMATE (-INFINITY)
 typedef cs_status (*cs_stage_cost)(void *user, const cs_stage *stage, double *us);
 
 typedef struct cs_policy_input {

@@ -234,6 +234,15 @@ static cs_status place_window(ios_state *s, const int *tasks, int n) {
 
 /* ---- The policy ---- */
 
+/* As the input says, and where it does not know as estimated. */
+static cs_status price_stage(void *user, const cs_stage *stage, double *us) {
+  ios_state *s = user;
+  *us = CS_STAGE_ESTIMATE;
+  if (s->input->stage_cost)
+    CS_RETURN_IF_ERROR(s->input->stage_cost(s->input->stage_user, stage, us));
+  return *us == CS_STAGE_ESTIMATE ? estimate_stage(&s->estimate, stage, us) : CS_OK;
+}
+
 static cs_status state_init(ios_state *s, const cs_policy_input *input, cs_plan *plan) {
   size_t n = (size_t)input->program->n_tasks;
   int groups = input->stage_groups > 0 ? input->stage_groups : USUAL_GROUPS;
@@ -250,8 +259,8 @@ static cs_status state_init(ios_state *s, const cs_policy_input *input, cs_plan 
   cs_task_demands(input, s->estimate.demands);
   s->options = (cs_ios_options){.group_tasks = group_tasks,
                                 .groups = groups < input->max_streams ? groups : input->max_streams,
-                                .cost = input->stage_cost ? input->stage_cost : estimate_stage,
-                                .user = input->stage_cost ? input->stage_user : &s->estimate};
+                                .cost = price_stage,
+                                .user = s};
   if (any_merges(input)) {
     s->options.merging = merging_of;
     s->options.merging_user = (void *)(uintptr_t)input;

@@ -162,10 +162,37 @@ static void test_parallel_loop(void **state) {
   assert_null(cs_parallel_for(0, 4, visit, &loop));
 }
 
+/* Ranks of the binomial distribution, as in tables of the sign test. */
+static void test_median_interval(void **state) {
+  (void)state;
+  static const struct {
+    int n, rank; /* of the lower end */
+    double confidence;
+  } known[] = {{1, 1, 0},         {5, 1, 0.9375},  {6, 1, 0.96875}, {7, 1, 0.984375},
+               {15, 4, 0.964844}, {21, 6, 0.9734}, {40, 14, 0.9615}};
+  double samples[40];
+  cs_median_interval found;
+  for (size_t k = 0; k < sizeof known / sizeof known[0]; k++) {
+    int n = known[k].n;
+    for (int i = 0; i < n; i++) samples[i] = (i * 7) % n + 1; /* 1 … n in some order */
+    if (n % 7 == 0) {
+      for (int i = 0; i < n; i++) samples[i] = n - i;
+    }
+    if (cs_median_interval_of(samples, n, 0.95, &found) != CS_OK) fail();
+    if (found.low != known[k].rank || found.high != n + 1 - known[k].rank ||
+        fabs(found.confidence - known[k].confidence) > 1e-4) {
+      fail_msg("%d samples: %g to %g with %g", n, found.low, found.high, found.confidence);
+    }
+  }
+  if (cs_median_interval_of(NULL, 0, 0.95, &found) != CS_OK) fail();
+  assert_true(found.low == 0 && found.high == 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_philox_known_answer),
       cmocka_unit_test(test_normal_moments),
+      cmocka_unit_test(test_median_interval),
       cmocka_unit_test(test_streams_differ),
       cmocka_unit_test(test_f16_exhaustive),
       cmocka_unit_test(test_bf16),

@@ -220,6 +220,39 @@ static void a_thousand_tasks_ask_for_few_stages(void **state) {
   fixture_free(&f);
 }
 
+/* What two tasks cost beside each other; a task alone costs 1. */
+static cs_status cost_of_two(void *user, const cs_stage *stage, double *us) {
+  const double *together = user;
+  *us = stage->n == 1 ? 1 : *together;
+  return CS_OK;
+}
+
+/* The callback's costs decide, whatever the times alone say, and where it knows none the estimate.
+ */
+static void costs_that_are_given_decide(void **state) {
+  (void)state;
+  static const struct {
+    double together;
+    int streams;
+  } cases[] = {{1.9, 2}, {2.1, 1}, {CS_STAGE_ESTIMATE, 1}};
+  fixture f;
+  fixture_init(&f, 2);
+  task_behind(&f, NULL, 0, 30);
+  task_behind(&f, NULL, 0, 30); /* neither leaves room for the other: estimated one by one */
+  cs_policy_input input = fixture_input(&f, 2, 0, 0);
+  input.stage_cost = cost_of_two;
+  for (int i = 0; i < 3; i++) {
+    double together = cases[i].together;
+    cs_plan *plan = NULL;
+    input.stage_user = &together;
+    assert_ok(cs_plan_make(&cs_policy_ios, &input, &plan));
+    if (plan->n_streams != cases[i].streams)
+      fail_msg("%g us together: %d streams", together, plan->n_streams);
+    cs_plan_destroy(plan);
+  }
+  fixture_free(&f);
+}
+
 static cs_status no_time(void *user, const cs_stage *stage, double *us) {
   const double *wrong = user;
   *us = stage->n == 2 ? *wrong : 1;
@@ -403,6 +436,7 @@ int main(void) {
       cmocka_unit_test(of_equal_costs_the_fewest_stages_win),
       cmocka_unit_test(too_much_work_is_given_up),
       cmocka_unit_test(a_thousand_tasks_ask_for_few_stages),
+      cmocka_unit_test(costs_that_are_given_decide),
       cmocka_unit_test(wrong_costs_are_refused),
       cmocka_unit_test(stages_are_groups_between_barriers),
       cmocka_unit_test(stages_are_estimated_from_times_and_demands),
