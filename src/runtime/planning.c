@@ -20,6 +20,7 @@ void cs_planned_free(cs_planned *planned) {
 
 static int streams_of(const cs_session *session, const cs_device_info *info) {
   if (strcmp(session->settings.policy, cs_policy_sequential.name) == 0) return 1;
+  if (session->planned.one_stream) return 1;
   int wanted = session->settings.options.max_streams;
   if (wanted <= 0) wanted = info->default_streams;
   return wanted < info->max_streams ? wanted : info->max_streams;
@@ -83,13 +84,19 @@ cs_policy_input cs_planning_input(const cs_session *session) {
                            .search_steps = options->search_steps};
 }
 
-cs_status cs_planning_input_open(const cs_session *session, cs_policy_input *out) {
+/* What was measured of whole schedules of the input's program, as the profile has it now. */
+static cs_status find_schedules(const cs_session *session, cs_policy_input *input) {
   char *signature = NULL;
-  *out = cs_planning_input(session);
   CS_RETURN_IF_ERROR(
-      cs_program_signature(out->program, !session->settings.options.no_graph, &signature));
-  out->schedules = cs_profile_find(session->device->profile, signature);
+      cs_program_signature(input->program, !session->settings.options.no_graph, &signature));
+  input->schedules = cs_profile_find(session->device->profile, signature);
   free(signature);
+  return CS_OK;
+}
+
+cs_status cs_planning_input_open(const cs_session *session, cs_policy_input *out) {
+  *out = cs_planning_input(session);
+  CS_RETURN_IF_ERROR(find_schedules(session, out));
   return open_model(out->device, &out->model);
 }
 
@@ -99,18 +106,12 @@ void cs_planning_input_close(cs_policy_input *input) {
 }
 
 /* What is measured of whole schedules counts for the policy as it is in the profile. */
-static cs_status search_and_plan(cs_session *session, cs_profile *profile, cs_policy_input *input) {
-  char *signature = NULL;
-  CS_RETURN_IF_ERROR(
-      cs_program_signature(input->program, !session->settings.options.no_graph, &signature));
-  cs_status st = CS_OK;
+static cs_status search_and_plan(cs_session *session, cs_policy_input *input) {
   if (session->shared && !cs_device_is_simulated(session->device)) {
-    st = cs_search_schedules(session, input, signature);
+    CS_RETURN_IF_ERROR(cs_search_schedules(session, input));
   }
-  input->schedules = cs_profile_find(profile, signature);
-  free(signature);
-  if (st == CS_OK) st = cs_plan_make(&cs_policy_coselect, input, &session->planned.plan);
-  return st;
+  CS_RETURN_IF_ERROR(find_schedules(session, input));
+  return cs_plan_make(&cs_policy_coselect, input, &session->planned.plan);
 }
 
 static cs_status make_plan(cs_session *session, const cs_policy *policy, const cs_device_info *info,
@@ -124,10 +125,11 @@ static cs_status make_plan(cs_session *session, const cs_policy *policy, const c
                                            measure->threads, &near, &planned->choices));
   cs_policy_input input = cs_planning_input(session);
   CS_RETURN_IF_ERROR(open_model(info, &input.model));
-  cs_status st = policy == &cs_policy_coselect ? search_and_plan(session, profile, &input)
+  cs_status st = policy == &cs_policy_coselect ? search_and_plan(session, &input)
                                                : cs_plan_make(policy, &input, &planned->plan);
   if (st == CS_OK) st = cs_sequential_memory(&input, &planned->sequential);
   cs_sm_model_destroy(input.model);
+  if (st == CS_OK && policy == &cs_policy_coselect) st = cs_consider_one_stream(session, measure);
   if (st == CS_OK && input.memory_limit > 0) {
     cs_log(&session->device->logger, CS_LOG_INFO,
            "memory limit %lld: %s on %d streams takes %lld bytes, %lld of them workspace",

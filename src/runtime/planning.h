@@ -35,6 +35,12 @@ cs_status cs_planning_begin(cs_session *session, cs_measure_options *measure) CS
 cs_status cs_choose_program(cs_session *session, const cs_measure_options *measure,
                             cs_program **out) CS_MUST_USE;
 
+/* On a CPU: takes one stream with all cores in place of the session's plan (program, choices, plan)
+ * where it is faster, timed in turn, or as the profile has it; where nothing may be measured and
+ * nothing is known, where it is predicted so. `measure` is what the plan was made under. */
+cs_status cs_consider_one_stream(cs_session *session,
+                                 const cs_measure_options *measure) CS_MUST_USE;
+
 /* Threads of one stream on this device (0 where that has no meaning). */
 int cs_threads_per_stream(const cs_device_info *info, int n_streams);
 
