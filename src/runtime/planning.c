@@ -7,8 +7,6 @@
 #include "profiler/partition.h"
 #include "runtime/search.h"
 
-#define MAX_PLAN_BYTES ((size_t)256 << 20)
-
 void cs_planned_free(cs_planned *planned) {
   if (planned->program) cs_choices_free(planned->choices, planned->program->n_tasks);
   cs_plan_destroy(planned->plan);
@@ -32,7 +30,7 @@ static cs_status load_plan(cs_session *session, const cs_device_info *info) {
   const char *path = session->settings.plan_path;
   char *text = NULL;
   size_t length;
-  CS_RETURN_IF_ERROR(cs_file_read(path, MAX_PLAN_BYTES, &text, &length));
+  CS_RETURN_IF_ERROR(cs_file_read(path, CS_PLAN_FILE_BYTES, &text, &length));
   cs_status st = cs_plan_from_json(text, length, path, planned->graph, &planned->plan);
   free(text);
   if (st == CS_OK) {

@@ -5,6 +5,8 @@
 #include "base/names.h"
 #include "runtime/session.h"
 
+#define CS_PLAN_FILE_BYTES ((size_t)256 << 20) /* at most, of a plan file that is read */
+
 /* What a policy may choose from: measured, admissible, not banned; one if the task's node is
  * pinned. NOT_FOUND: nothing is left, or a pin names nothing (near candidates are gathered in
  * `near`, zero at first, over the layouts tried); BAD_INPUT: a pin names what may not be used;
