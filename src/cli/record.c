@@ -1,7 +1,7 @@
 /* `convsched.run/1`: one JSON object per (model, batch, dtype). */
-#include <math.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "cli/run.h"
 #include "commit.h"
 
@@ -17,24 +17,20 @@ double run_bound(const run_contender *contender, const char *key) {
   return json_number_value(json_object_get(json_object_get(contender->info, "bounds"), key));
 }
 
-static json_t *number_or_null(double value) {
-  return isfinite(value) ? json_real(value) : json_null();
-}
-
 static json_t *verification_json(const run_contender *contender) {
   const cs_verification *v = &contender->verification;
   json_t *json = json_object();
   json_object_set_new(json, "passed", json_boolean(v->passed));
   json_object_set_new(json, "nodes_checked", json_integer(v->nodes_checked));
-  json_object_set_new(json, "rel_l2", number_or_null(v->rel_l2));
-  json_object_set_new(json, "max_scaled", number_or_null(v->max_scaled));
-  json_object_set_new(json, "tolerance", number_or_null(v->tolerance));
+  json_object_set_new(json, "rel_l2", cs_json_number(v->rel_l2));
+  json_object_set_new(json, "max_scaled", cs_json_number(v->max_scaled));
+  json_object_set_new(json, "tolerance", cs_json_number(v->tolerance));
   json_object_set_new(json, "worst_node", json_string(v->worst_node));
-  json_object_set_new(json, "worst_ratio", number_or_null(v->worst_ratio));
+  json_object_set_new(json, "worst_ratio", cs_json_number(v->worst_ratio));
   json_object_set_new(json, "bitwise_equal",
                       v->bitwise_applies ? json_boolean(v->bitwise_equal) : json_null());
-  json_object_set_new(json, "end_to_end", number_or_null(v->end_to_end));
-  json_object_set_new(json, "end_to_end_limit", number_or_null(v->end_to_end_limit));
+  json_object_set_new(json, "end_to_end", cs_json_number(v->end_to_end));
+  json_object_set_new(json, "end_to_end_limit", cs_json_number(v->end_to_end_limit));
   if (!v->passed) json_object_set_new(json, "problem", json_string(v->problem));
   return json;
 }

@@ -1,6 +1,5 @@
 /* What a session says of itself, as JSON. */
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 
 #include "base/json.h"
@@ -55,14 +54,10 @@ json_t *cs_memory_json(const cs_plan *plan, const cs_plan_bytes *sequential) {
                               plan->workspace_peak - sequential->workspace));
 }
 
-static json_t *number_or_null(double value) {
-  return isfinite(value) ? json_real(value) : json_null();
-}
-
 json_t *cs_bounds_json(const cs_bounds *bounds) {
-  return json_pack("{s:o, s:f, s:o}", "roofline_us", number_or_null(bounds->roofline_us),
+  return json_pack("{s:o, s:f, s:o}", "roofline_us", cs_json_number(bounds->roofline_us),
                    "critical_path_us", bounds->critical_path_us, "area_us",
-                   number_or_null(bounds->area_us));
+                   cs_json_number(bounds->area_us));
 }
 
 /* Tasks by the layout of their outputs; *copies: those that are layout transforms. */

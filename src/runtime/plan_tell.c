@@ -38,15 +38,13 @@ cs_status cs_session_explain_json(const cs_session *session, char **out) {
   return cs_json_take_text(head, out);
 }
 
-#define MOST_BYTES ((size_t)256 << 20)
-
 cs_status cs_plan_diff_json(const char *path_a, const char *path_b, char **out) {
   cs_status st = CS_OK;
   char *text_a = NULL, *text_b = NULL;
   cs_plan_text a = {.name = path_a}, b = {.name = path_b};
   *out = NULL;
-  CS_TRY(st, cs_file_read(path_a, MOST_BYTES, &text_a, &a.length), done);
-  CS_TRY(st, cs_file_read(path_b, MOST_BYTES, &text_b, &b.length), done);
+  CS_TRY(st, cs_file_read(path_a, CS_PLAN_FILE_BYTES, &text_a, &a.length), done);
+  CS_TRY(st, cs_file_read(path_b, CS_PLAN_FILE_BYTES, &text_b, &b.length), done);
   a.text = text_a;
   b.text = text_b;
   st = cs_plan_diff(&a, &b, out);

@@ -8,8 +8,6 @@
 #include "runtime/search.h"
 #include "runtime/search_ios.h"
 
-#define MAX_PLAN_BYTES ((size_t)256 << 20)
-
 void cs_planned_free(cs_planned *planned) {
   if (planned->program) cs_choices_free(planned->choices, planned->program->n_tasks);
   cs_plan_destroy(planned->plan);
@@ -21,6 +19,7 @@ void cs_planned_free(cs_planned *planned) {
 
 static int streams_of(const cs_session *session, const cs_device_info *info) {
   if (strcmp(session->settings.policy, cs_policy_sequential.name) == 0) return 1;
+  if (session->planned.one_stream) return 1;
   int wanted = session->settings.options.max_streams;
   if (wanted <= 0) wanted = info->default_streams;
   return wanted < info->max_streams ? wanted : info->max_streams;
@@ -32,7 +31,7 @@ static cs_status load_plan(cs_session *session, const cs_device_info *info) {
   const char *path = session->settings.plan_path;
   char *text = NULL;
   size_t length;
-  CS_RETURN_IF_ERROR(cs_file_read(path, MAX_PLAN_BYTES, &text, &length));
+  CS_RETURN_IF_ERROR(cs_file_read(path, CS_PLAN_FILE_BYTES, &text, &length));
   cs_status st = cs_plan_from_json(text, length, path, planned->graph, &planned->plan);
   free(text);
   if (st == CS_OK) {
@@ -101,13 +100,19 @@ static cs_status use_known_stages(const cs_session *session, cs_stage_report *re
   return CS_OK;
 }
 
-cs_status cs_planning_input_open(const cs_session *session, cs_policy_input *out) {
+/* What was measured of whole schedules of the input's program, as the profile has it now. */
+static cs_status find_schedules(const cs_session *session, cs_policy_input *input) {
   char *signature = NULL;
-  *out = cs_planning_input(session);
   CS_RETURN_IF_ERROR(
-      cs_program_signature(out->program, !session->settings.options.no_graph, &signature));
-  out->schedules = cs_profile_find(session->device->profile, signature);
+      cs_program_signature(input->program, !session->settings.options.no_graph, &signature));
+  input->schedules = cs_profile_find(session->device->profile, signature);
   free(signature);
+  return CS_OK;
+}
+
+cs_status cs_planning_input_open(const cs_session *session, cs_policy_input *out) {
+  *out = cs_planning_input(session);
+  CS_RETURN_IF_ERROR(find_schedules(session, out));
   CS_RETURN_IF_ERROR(use_known_stages(session, NULL, out));
   cs_status st = open_model(out->device, &out->model);
   if (st != CS_OK) cs_planning_input_close(out);
@@ -123,18 +128,12 @@ void cs_planning_input_close(cs_policy_input *input) {
 }
 
 /* What is measured of whole schedules counts for the policy as it is in the profile. */
-static cs_status search_and_plan(cs_session *session, cs_profile *profile, cs_policy_input *input) {
-  char *signature = NULL;
-  CS_RETURN_IF_ERROR(
-      cs_program_signature(input->program, !session->settings.options.no_graph, &signature));
-  cs_status st = CS_OK;
+static cs_status search_and_plan(cs_session *session, cs_policy_input *input) {
   if (session->shared && !cs_device_is_simulated(session->device)) {
-    st = cs_search_schedules(session, input, signature);
+    CS_RETURN_IF_ERROR(cs_search_schedules(session, input));
   }
-  input->schedules = cs_profile_find(profile, signature);
-  free(signature);
-  if (st == CS_OK) st = cs_plan_make(&cs_policy_coselect, input, &session->planned.plan);
-  return st;
+  CS_RETURN_IF_ERROR(find_schedules(session, input));
+  return cs_plan_make(&cs_policy_coselect, input, &session->planned.plan);
 }
 
 static cs_status price_and_plan(cs_session *session, const cs_policy_input *input) {
@@ -147,13 +146,12 @@ static cs_status price_and_plan(cs_session *session, const cs_policy_input *inpu
   return CS_OK;
 }
 
-static cs_status plan_by(cs_session *session, const cs_policy *policy, cs_profile *profile,
-                         cs_policy_input *input) {
+static cs_status plan_by(cs_session *session, const cs_policy *policy, cs_policy_input *input) {
   bool is_ios = policy == &cs_policy_ios;
   if (is_ios) CS_RETURN_IF_ERROR(cs_search_stages(session, input));
   CS_RETURN_IF_ERROR(use_known_stages(session, is_ios ? &session->stages : NULL, input));
   if (is_ios) return price_and_plan(session, input);
-  if (policy == &cs_policy_coselect) return search_and_plan(session, profile, input);
+  if (policy == &cs_policy_coselect) return search_and_plan(session, input);
   return cs_plan_make(policy, input, &session->planned.plan);
 }
 
@@ -168,9 +166,10 @@ static cs_status make_plan(cs_session *session, const cs_policy *policy, const c
                                            measure->threads, &near, &planned->choices));
   cs_policy_input input = cs_planning_input(session);
   CS_RETURN_IF_ERROR(open_model(info, &input.model));
-  cs_status st = plan_by(session, policy, profile, &input);
+  cs_status st = plan_by(session, policy, &input);
   if (st == CS_OK) st = cs_sequential_memory(&input, &planned->sequential);
   cs_planning_input_close(&input);
+  if (st == CS_OK && policy == &cs_policy_coselect) st = cs_consider_one_stream(session, measure);
   if (st == CS_OK && input.memory_limit > 0) {
     cs_log(&session->device->logger, CS_LOG_INFO,
            "memory limit %lld: %s on %d streams takes %lld bytes, %lld of them workspace",

@@ -5,6 +5,8 @@
 #include "base/names.h"
 #include "runtime/session.h"
 
+#define CS_PLAN_FILE_BYTES ((size_t)256 << 20) /* at most, of a plan file that is read */
+
 /* What a policy may choose from: measured, admissible, not banned; one if the task's node is
  * pinned. NOT_FOUND: nothing is left, or a pin names nothing (near candidates are gathered in
  * `near`, zero at first, over the layouts tried); BAD_INPUT: a pin names what may not be used;
@@ -39,6 +41,12 @@ cs_status cs_planning_begin(cs_session *session, cs_measure_options *measure) CS
 /* The cheapest layout assignment by measured times, lowered. Measures what it needs. */
 cs_status cs_choose_program(cs_session *session, const cs_measure_options *measure,
                             cs_program **out) CS_MUST_USE;
+
+/* On a CPU: takes one stream with all cores in place of the session's plan (program, choices, plan)
+ * where it is faster, timed in turn, or as the profile has it; where nothing may be measured and
+ * nothing is known, where it is predicted so. `measure` is what the plan was made under. */
+cs_status cs_consider_one_stream(cs_session *session,
+                                 const cs_measure_options *measure) CS_MUST_USE;
 
 /* Threads of one stream on this device (0 where that has no meaning). */
 int cs_threads_per_stream(const cs_device_info *info, int n_streams);

@@ -18,10 +18,6 @@ typedef struct report {
   const char *worst_task;
 } report;
 
-static json_t *number(double value) {
-  return isfinite(value) ? json_real(value) : json_null();
-}
-
 /* ---- Operations ---- */
 
 static void add_demand(json_t *json, const report *r, const cs_record *record) {
@@ -121,13 +117,13 @@ static json_t *corun_json(const cs_corun *corun) {
   }
   json_t *json =
       json_pack("{s:o, s:o, s:f, s:f, s:f, s:f, s:i, s:s}", "members", members, "serial_us",
-                number(corun->serial_us), "concurrent_us", corun->concurrent_us, "p10_us",
+                cs_json_number(corun->serial_us), "concurrent_us", corun->concurrent_us, "p10_us",
                 corun->p10_us, "p90_us", corun->p90_us, "variation", corun->variation, "samples",
                 corun->samples, "limiter", corun->limiter);
   if (json) {
-    json_object_set_new(json, "overlap", number(corun->overlap));
-    json_object_set_new(json, "serial_warm_us", number(corun->serial_warm_us));
-    json_object_set_new(json, "concurrent_warm_us", number(corun->concurrent_warm_us));
+    json_object_set_new(json, "overlap", cs_json_number(corun->overlap));
+    json_object_set_new(json, "serial_warm_us", cs_json_number(corun->serial_warm_us));
+    json_object_set_new(json, "concurrent_warm_us", cs_json_number(corun->concurrent_warm_us));
   }
   return json;
 }
@@ -162,8 +158,8 @@ static cs_status add_set(const report *r, const cs_corun_set *set, json_t *list,
   wins->cold += win;
   json_t *json =
       json_pack("{s:o, s:o, s:f, s:f, s:f, s:b, s:o, s:o}", "tasks", tasks, "serial_us",
-                number(outcome.fastest_alone->serial_us), "fastest_alone_us", alone, "best_us",
-                best, "gain", best > 0 ? alone / best : 1.0, "win", win, "fastest_alone",
+                cs_json_number(outcome.fastest_alone->serial_us), "fastest_alone_us", alone,
+                "best_us", best, "gain", best > 0 ? alone / best : 1.0, "win", win, "fastest_alone",
                 corun_json(outcome.fastest_alone), "best", corun_json(outcome.best));
   if (!json) return cs_no_memory("a report", 0);
   wins->warm += add_warm(&outcome, json);
@@ -198,8 +194,9 @@ static cs_status add_coruns(report *r) {
 
 static json_t *state_json(const cs_device_state *s) {
   json_t *json = json_pack("{s:o, s:o, s:o, s:o, s:s, s:i, s:i, s:s}", "clock_mhz",
-                           number(s->clock_mhz), "memory_clock_mhz", number(s->memory_clock_mhz),
-                           "temperature_c", number(s->temperature_c), "power_w", number(s->power_w),
+                           cs_json_number(s->clock_mhz), "memory_clock_mhz",
+                           cs_json_number(s->memory_clock_mhz), "temperature_c",
+                           cs_json_number(s->temperature_c), "power_w", cs_json_number(s->power_w),
                            "throttle", s->throttle, "other_processes", s->other_processes,
                            "partitioned", s->partitioned, "unavailable", s->unavailable);
   return json ? json : json_null();

@@ -298,15 +298,16 @@ static bool is_searched(const cs_session *session, const cs_policy_input *input,
   return !options->refresh && options->search_seconds < 0 && cs_op_profile_covers(known, &wanted);
 }
 
-cs_status cs_search_schedules(cs_session *session, const cs_policy_input *input,
-                              const char *signature) {
+cs_status cs_search_schedules(cs_session *session, const cs_policy_input *input) {
   cs_status st = CS_OK;
-  char *name = NULL;
+  char *name = NULL, *signature = NULL;
   const cs_session_options *options = &session->settings.options;
   cs_policy_input plain = *input;
   plain.model = NULL; /* what is measured needs no predicted timeline */
-  cs_search s = {.session = session, .input = &plain, .limited = input, .signature = signature};
+  cs_search s = {.session = session, .input = &plain, .limited = input};
   if (options->frozen || options->search_seconds == 0) return CS_OK;
+  CS_TRY(st, cs_program_signature(input->program, !options->no_graph, &signature), done);
+  s.signature = signature;
   CS_TRY(st, cs_device_profile(session->device, session->settings.cache_dir, &s.profile), done);
   CS_TRY(st, cs_search_name(session, input, signature, &name), done);
   if (is_searched(session, input, cs_profile_find(s.profile, name))) goto done;
@@ -324,5 +325,6 @@ done:
   cs_coselect_destroy(s.model);
   cs_configuration_free(&s.best);
   free(name);
+  free(signature);
   return st;
 }

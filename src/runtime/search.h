@@ -9,10 +9,9 @@
 #define CS_SEARCH_SECONDS 20 /* unless an option says otherwise */
 
 /* Searches for as long as the session's options say, unless a search of this program is complete in
- * the profile. Every measurement goes to the profile, under `signature` (cs_program_signature). The
+ * the profile. Every measurement goes to the profile, under the program's cs_program_signature. The
  * session has parameters, inputs, program and choices; `input` is what its policy will get. */
-cs_status cs_search_schedules(cs_session *session, const cs_policy_input *input,
-                              const char *signature) CS_MUST_USE;
+cs_status cs_search_schedules(cs_session *session, const cs_policy_input *input) CS_MUST_USE;
 
 /* ---- search_bench.c: two schedules of one program, timed in turn ---- */
 

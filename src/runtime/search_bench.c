@@ -14,13 +14,17 @@ typedef struct prepared {
   bool owns;
 } prepared;
 
+typedef struct timed_schedule {
+  cs_plan *plan;
+  cs_realised realised; /* its arena is kept for the next plan */
+  int64_t arena_capacity;
+} timed_schedule;
+
 struct cs_bench {
   cs_session *session;
   const cs_policy_input *input;
   prepared **prepared; /* [task][choice] */
-  cs_realised slots[CS_BENCH_SLOTS];
-  int64_t arena_capacity[CS_BENCH_SLOTS];
-  cs_plan *plans[CS_BENCH_SLOTS];
+  timed_schedule slots[CS_BENCH_SLOTS];
   void **inputs; /* per graph input: as it lies in the tensor */
 };
 
@@ -110,7 +114,7 @@ static cs_status upload_inputs(const cs_bench *bench, cs_bench_slot slot) {
     int tensor = program->input_tensors[i];
     CS_RETURN_IF_ERROR(backend_of(bench)->vtable->upload(
         backend_of(bench),
-        cs_realised_tensor(&bench->slots[slot], program, bench->plans[slot], tensor),
+        cs_realised_tensor(&bench->slots[slot].realised, program, bench->slots[slot].plan, tensor),
         bench->inputs[i], cs_tensor_span_bytes(&program->tensors[tensor].desc)));
   }
   return CS_OK;
@@ -119,7 +123,7 @@ static cs_status upload_inputs(const cs_bench *bench, cs_bench_slot slot) {
 /* ---- Create, destroy ---- */
 
 static void clear_slot(cs_bench *bench, cs_bench_slot slot) {
-  cs_realised *r = &bench->slots[slot];
+  cs_realised *r = &bench->slots[slot].realised;
   const cs_backend_vtable *vtable = backend_of(bench)->vtable;
   if (r->schedule) vtable->schedule_destroy(r->schedule);
   free(r->exec_of);
@@ -129,8 +133,8 @@ static void clear_slot(cs_bench *bench, cs_bench_slot slot) {
   void *arena = r->arena;
   memset(r, 0, sizeof *r);
   r->arena = arena;
-  cs_plan_destroy(bench->plans[slot]);
-  bench->plans[slot] = NULL;
+  cs_plan_destroy(bench->slots[slot].plan);
+  bench->slots[slot].plan = NULL;
 }
 
 void cs_bench_destroy(cs_bench *bench) {
@@ -138,7 +142,8 @@ void cs_bench_destroy(cs_bench *bench) {
   const cs_backend_vtable *vtable = backend_of(bench)->vtable;
   for (int s = 0; s < CS_BENCH_SLOTS; s++) {
     clear_slot(bench, (cs_bench_slot)s);
-    if (bench->slots[s].arena) vtable->release(backend_of(bench), bench->slots[s].arena);
+    if (bench->slots[s].realised.arena)
+      vtable->release(backend_of(bench), bench->slots[s].realised.arena);
   }
   for (int t = 0; bench->prepared && t < bench->input->program->n_tasks; t++) {
     for (int i = 0; bench->prepared[t] && i < bench->input->choices[t].n; i++) {
@@ -183,20 +188,20 @@ cs_status cs_bench_create(cs_session *session, const cs_policy_input *input, cs_
 /* ---- Slots ---- */
 
 static cs_status make_arena(cs_bench *bench, cs_bench_slot slot, int64_t bytes) {
-  cs_realised *r = &bench->slots[slot];
+  cs_realised *r = &bench->slots[slot].realised;
   const cs_backend_vtable *vtable = backend_of(bench)->vtable;
-  if (r->arena && bench->arena_capacity[slot] >= bytes) return CS_OK;
+  if (r->arena && bench->slots[slot].arena_capacity >= bytes) return CS_OK;
   if (r->arena) vtable->release(backend_of(bench), r->arena);
   r->arena = NULL;
   CS_RETURN_IF_ERROR(cs_annotate(vtable->allocate(backend_of(bench), bytes, &r->arena), "arena: "));
-  bench->arena_capacity[slot] = bytes;
+  bench->slots[slot].arena_capacity = bytes;
   return vtable->fill(backend_of(bench), r->arena, 0, bytes);
 }
 
 /* The prepared candidates of a plan, as cs_realise_launches wants them. */
 static cs_status bind(cs_bench *bench, cs_bench_slot slot) {
-  cs_realised *r = &bench->slots[slot];
-  cs_plan *plan = bench->plans[slot];
+  cs_realised *r = &bench->slots[slot].realised;
+  cs_plan *plan = bench->slots[slot].plan;
   size_t n = (size_t)plan->n_tasks;
   r->backend = backend_of(bench);
   r->borrowed = true;
@@ -220,36 +225,31 @@ static cs_status bind(cs_bench *bench, cs_bench_slot slot) {
 cs_status cs_bench_set(cs_bench *bench, cs_bench_slot slot, const cs_configuration *configuration) {
   clear_slot(bench, slot);
   CS_RETURN_IF_ERROR(
-      cs_configuration_plan(configuration, "coselect", bench->input, &bench->plans[slot]));
-  cs_plan *plan = bench->plans[slot];
+      cs_configuration_plan(configuration, "coselect", bench->input, &bench->slots[slot].plan));
+  cs_plan *plan = bench->slots[slot].plan;
   CS_RETURN_IF_ERROR(bind(bench, slot));
   CS_RETURN_IF_ERROR(make_arena(bench, slot, plan->arena_bytes));
-  CS_RETURN_IF_ERROR(cs_realise_launches(bench->input->program, plan, &bench->slots[slot]));
+  CS_RETURN_IF_ERROR(
+      cs_realise_launches(bench->input->program, plan, &bench->slots[slot].realised));
   return upload_inputs(bench, slot);
 }
 
 void cs_bench_swap(cs_bench *bench) {
-  cs_realised slot = bench->slots[0];
-  cs_plan *plan = bench->plans[0];
-  int64_t capacity = bench->arena_capacity[0];
-  bench->slots[0] = bench->slots[1];
-  bench->plans[0] = bench->plans[1];
-  bench->arena_capacity[0] = bench->arena_capacity[1];
-  bench->slots[1] = slot;
-  bench->plans[1] = plan;
-  bench->arena_capacity[1] = capacity;
+  timed_schedule best = bench->slots[CS_BENCH_BEST];
+  bench->slots[CS_BENCH_BEST] = bench->slots[CS_BENCH_TRIAL];
+  bench->slots[CS_BENCH_TRIAL] = best;
 }
 
 cs_status cs_bench_configuration(const cs_bench *bench, cs_bench_slot slot, cs_configuration *out) {
-  return cs_configuration_of_plan(bench->plans[slot], bench->input->choices, out);
+  return cs_configuration_of_plan(bench->slots[slot].plan, bench->input->choices, out);
 }
 
 const cs_plan *cs_bench_plan(const cs_bench *bench, cs_bench_slot slot) {
-  return bench->plans[slot];
+  return bench->slots[slot].plan;
 }
 
 int64_t cs_bench_workspace(const cs_bench *bench, cs_bench_slot slot) {
-  return bench->plans[slot]->workspace_peak;
+  return bench->slots[slot].plan->workspace_peak;
 }
 
 static cs_status median_of(const double *values, int n, double *out) {
@@ -264,13 +264,14 @@ cs_status cs_bench_compare(cs_bench *bench, int n, cs_bench_pairs *out) {
   double *samples[CS_BENCH_SLOTS] = {out->best, out->trial};
   double ratios[CS_BENCH_SAMPLES], warm_up;
   for (int s = 0; s < CS_BENCH_SLOTS; s++) {
-    CS_RETURN_IF_ERROR(vtable->schedule_latency(bench->slots[s].schedule, 1, &warm_up));
+    CS_RETURN_IF_ERROR(vtable->schedule_latency(bench->slots[s].realised.schedule, 1, &warm_up));
   }
   out->n = n;
   out->wins = 0;
   for (int i = 0; i < n; i++) {
     for (int s = 0; s < CS_BENCH_SLOTS; s++) {
-      CS_RETURN_IF_ERROR(vtable->schedule_latency(bench->slots[s].schedule, 1, &samples[s][i]));
+      CS_RETURN_IF_ERROR(
+          vtable->schedule_latency(bench->slots[s].realised.schedule, 1, &samples[s][i]));
     }
     ratios[i] = out->trial[i] / out->best[i];
     out->wins += ratios[i] < 1;

@@ -37,6 +37,7 @@ typedef struct cs_planned {
   cs_program *program;
   cs_task_choices *choices; /* per task */
   cs_plan *plan;
+  bool one_stream; /* cs_consider_one_stream took it: choices are for all cores */
   cs_bounds bounds;
   cs_plan_bytes sequential; /* of the sequential plan of the same program, with `choices` only */
   cs_measure_report measured;

@@ -62,24 +62,23 @@ static bool offers(const cs_op_desc *desc, const char *id) {
 }
 
 /* The cases that have this kernel. */
-static set set_create(const conformance_table *table, const char *id) {
-  set s = {0};
+static void set_create(const conformance_table *table, const char *id, set *s) {
+  *s = (set){0};
   for (int i = 0; i < table->n; i++) {
     const conformance_case *c = &table->cases[i];
     if (!offers(&c->desc, id)) continue;
-    kc_run *run = &s.runs[s.n];
+    kc_run *run = &s->runs[s->n];
     *run = kc_run_create(c);
-    s.weights[s.n] = kc_region_create(cs_cuda_kernel_weight_bytes(&c->desc, id));
+    s->weights[s->n] = kc_region_create(cs_cuda_kernel_weight_bytes(&c->desc, id));
     int failures = kc_failed(c->name, id,
                              cs_cuda_kernel_pack_weights(&c->desc, id, run->weight, run->bias,
-                                                         s.weights[s.n].host + KC_GUARD));
+                                                         s->weights[s->n].host + KC_GUARD));
     assert_int_equal(failures, 0);
-    kc_upload(&s.weights[s.n]);
-    s.parts[s.n] = (cs_cuda_merge_part){&c->desc, run->in, s.weights[s.n].base + KC_GUARD,
-                                        run->output.base + KC_GUARD + c->output.offset};
-    s.n++;
+    kc_upload(&s->weights[s->n]);
+    s->parts[s->n] = (cs_cuda_merge_part){&c->desc, run->in, s->weights[s->n].base + KC_GUARD,
+                                          run->output.base + KC_GUARD + c->output.offset};
+    s->n++;
   }
-  return s;
 }
 
 static void set_free(set *s) {
@@ -111,7 +110,8 @@ static int check_merged(set *s, const int *of, int n, unsigned char *const *want
 }
 
 static int check_variant(const conformance_table *table, const char *id) {
-  set s = set_create(table, id);
+  set s;
+  set_create(table, id, &s);
   unsigned char *alone[PARTS];
   int failures = 0, all[PARTS], back[PARTS], pointwise[PARTS], n_pointwise = 0;
   for (int i = 0; i < s.n; i++) {
@@ -152,7 +152,9 @@ static void test_merged_is_as_alone(void **state) {
 static void test_what_does_not_merge_is_refused(void **state) {
   (void)state;
   conformance_table half = parts_of(CS_PRECISION_F16), single = parts_of(CS_PRECISION_TF32);
-  set s = set_create(&half, "cuda.mma.v2-16x32"), t = set_create(&single, "cuda.mma.v2-16x32");
+  set s, t;
+  set_create(&half, "cuda.mma.v2-16x32", &s);
+  set_create(&single, "cuda.mma.v2-16x32", &t);
   cs_cuda_merge_part many[PARTS + 1];
   assert_int_equal(s.n, PARTS); /* the smallest tile is for any */
   for (int i = 0; i <= PARTS; i++) many[i] = s.parts[i % PARTS];

@@ -14,20 +14,9 @@
 #include <string.h>
 
 #include "scheduler/sm_model.h"
+#include "unit/h100_sm.h"
 
 #define NEAR 1e-5 /* microseconds */
-
-/* Four SMs as an H100's; nothing costs anything but the blocks themselves. */
-static const cs_device_info four = {.name = "four SMs",
-                                    .units = 4,
-                                    .unit = {.registers = 65536,
-                                             .threads = 2048,
-                                             .blocks = 32,
-                                             .shared_bytes = 233472,
-                                             .reserved_shared_bytes = 1024,
-                                             .warp_size = 32}};
-static const cs_sm_constants ideal = {
-    .pipe_capacity = 1, .l2_capacity = 1, .dram_capacity = 1, .cache_share = 0.5};
 
 static inline void assert_ok(cs_status status) {
   if (status != CS_OK) print_error("%s\n", cs_status_message(status));

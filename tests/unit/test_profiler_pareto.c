@@ -11,14 +11,9 @@
 #include <string.h>
 
 #include "profiler/pareto.h"
+#include "unit/h100_sm.h"
 
-static const cs_device_info h100 = {.units = 132,
-                                    .unit = {.registers = 65536,
-                                             .threads = 2048,
-                                             .blocks = 32,
-                                             .shared_bytes = 233472,
-                                             .reserved_shared_bytes = 1024,
-                                             .warp_size = 32}};
+static const cs_device_info h100 = {.units = 132, .unit = H100_SM};
 
 static cs_kernel_info kernel(int blocks, int threads, int registers, int shared, int per_unit) {
   return (cs_kernel_info){.grid = {blocks, 1, 1},

@@ -3,19 +3,13 @@
 #include <math.h>
 
 #include "runtime/search_state.h"
+#include "unit/h100_sm.h"
 #include "unit/scheduler_fixture.h"
 
 #define MOST_TRIES 200
 
-static const cs_device_info device = {.name = "sixteen SMs",
-                                      .backend = "cuda",
-                                      .units = 16,
-                                      .unit = {.registers = 65536,
-                                               .threads = 2048,
-                                               .blocks = 32,
-                                               .shared_bytes = 233472,
-                                               .reserved_shared_bytes = 1024,
-                                               .warp_size = 32}};
+static const cs_device_info device = {
+    .name = "sixteen SMs", .backend = "cuda", .units = 16, .unit = H100_SM};
 
 /* ---- The stand-in ---- */
 

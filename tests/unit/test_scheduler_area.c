@@ -1,16 +1,8 @@
 /* What the fastest candidates take of the machine, by hand. */
 #include <math.h>
 
-#include "scheduler_fixture.h"
-
-/* Four SMs; a block of `halves` takes half the registers of one and an eighth of its threads. */
-static const cs_device_info four = {.units = 4,
-                                    .unit = {.registers = 65536,
-                                             .threads = 2048,
-                                             .blocks = 32,
-                                             .shared_bytes = 233472,
-                                             .reserved_shared_bytes = 1024,
-                                             .warp_size = 32}};
+#include "unit/h100_sm.h"
+#include "unit/scheduler_fixture.h"
 
 static cs_kernel_profile kernel(int blocks, int threads, int registers, int per_unit, double us) {
   cs_kernel_profile out = {.info = {.grid = {blocks, 1, 1},

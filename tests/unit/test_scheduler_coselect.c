@@ -3,21 +3,15 @@
 #include <math.h>
 
 #include "scheduler/coselect.h"
+#include "unit/h100_sm.h"
 #include "unit/scheduler_fixture.h"
 
 #define AT(t, s, c) \
   { .task = t, .stream = s, .choice = c }
 
 /* Sixteen SMs as an H100's. */
-static const cs_device_info device = {.name = "sixteen SMs",
-                                      .backend = "cuda",
-                                      .units = 16,
-                                      .unit = {.registers = 65536,
-                                               .threads = 2048,
-                                               .blocks = 32,
-                                               .shared_bytes = 233472,
-                                               .reserved_shared_bytes = 1024,
-                                               .warp_size = 32}};
+static const cs_device_info device = {
+    .name = "sixteen SMs", .backend = "cuda", .units = 16, .unit = H100_SM};
 
 static cs_kernel_profile kernels[256]; /* of the choices of one fixture */
 static int n_kernels;

@@ -4,6 +4,7 @@
 
 #include "scheduler/coselect.h"
 #include "scheduler/sm_schedule.h"
+#include "unit/h100_sm.h"
 #include "unit/scheduler_fixture.h"
 
 #define UNITS 16
@@ -11,15 +12,8 @@
 
 #define assert_near(found, wanted, within) assert_true(fabs((found) - (wanted)) <= (within))
 
-static const cs_device_info device = {.name = "sixteen SMs",
-                                      .backend = "cuda",
-                                      .units = UNITS,
-                                      .unit = {.registers = 65536,
-                                               .threads = 2048,
-                                               .blocks = 32,
-                                               .shared_bytes = 233472,
-                                               .reserved_shared_bytes = 1024,
-                                               .warp_size = 32}};
+static const cs_device_info device = {
+    .name = "sixteen SMs", .backend = "cuda", .units = UNITS, .unit = H100_SM};
 
 /* ---- Choices: one kernel each, of which an SM holds two blocks ---- */
 

@@ -4,15 +4,8 @@
 #include <math.h>
 
 #include "scheduler/configuration.h"
-#include "scheduler_fixture.h"
-
-static const cs_device_info four = {.units = 4,
-                                    .unit = {.registers = 65536,
-                                             .threads = 2048,
-                                             .blocks = 32,
-                                             .shared_bytes = 233472,
-                                             .reserved_shared_bytes = 1024,
-                                             .warp_size = 32}};
+#include "unit/h100_sm.h"
+#include "unit/scheduler_fixture.h"
 
 static cs_kernel_profile kernel(int blocks, int threads, int registers, int per_unit) {
   return (cs_kernel_profile){.info = {.grid = {blocks, 1, 1},

@@ -1,15 +1,10 @@
 /* The opara policy: which stream a task continues, the launch order, and the demands it goes by. */
 #include <math.h>
 
+#include "unit/h100_sm.h"
 #include "unit/scheduler_fixture.h"
 
-static const cs_device_info device = {.units = 100,
-                                      .unit = {.registers = 65536,
-                                               .threads = 2048,
-                                               .blocks = 32,
-                                               .shared_bytes = 233472,
-                                               .reserved_shared_bytes = 1024,
-                                               .warp_size = 32}};
+static const cs_device_info device = {.units = 100, .unit = H100_SM};
 
 /* A block takes an eighth of an SM's registers and of its threads: 100 SMs hold 800 of them. */
 static cs_kernel_profile kernel_of(int blocks) {

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "scheduler/sm_model.h"
+#include "unit/h100_sm.h"
 
 #define N 1000
 #define STREAMS 4
@@ -25,15 +26,8 @@
 #define SLOWER 1
 #endif
 
-static const cs_device_info h100 = {.name = "H100",
-                                    .units = 132,
-                                    .cache_bytes = 52428800,
-                                    .unit = {.registers = 65536,
-                                             .threads = 2048,
-                                             .blocks = 32,
-                                             .shared_bytes = 233472,
-                                             .reserved_shared_bytes = 1024,
-                                             .warp_size = 32}};
+static const cs_device_info h100 = {
+    .name = "H100", .units = 132, .cache_bytes = 52428800, .unit = H100_SM};
 
 static void assert_ok(cs_status status) {
   if (status != CS_OK) print_error("%s\n", cs_status_message(status));

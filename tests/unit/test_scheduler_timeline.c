@@ -2,21 +2,10 @@
 #include <math.h>
 
 #include "scheduler/sm_schedule.h"
+#include "unit/h100_sm.h"
 #include "unit/scheduler_fixture.h"
 
 #define NEAR 1e-6 /* microseconds */
-
-/* Four SMs as an H100's; nothing costs anything but the blocks themselves. */
-static const cs_device_info four = {.name = "four SMs",
-                                    .units = 4,
-                                    .unit = {.registers = 65536,
-                                             .threads = 2048,
-                                             .blocks = 32,
-                                             .shared_bytes = 233472,
-                                             .reserved_shared_bytes = 1024,
-                                             .warp_size = 32}};
-static const cs_sm_constants ideal = {
-    .pipe_capacity = 1, .l2_capacity = 1, .dram_capacity = 1, .cache_share = 0.5};
 
 /* A kernel of `blocks` blocks, one of which fills an SM. */
 static cs_kernel_profile whole_sms(int blocks) {

@@ -1,0 +1,248 @@
+/* `coselect` on a CPU: its program runs on several streams with a part of the cores each. Where one
+ * stream that has all cores is faster, that is the plan, so that it is not slower than `sequential`
+ * there. Both are timed in turn as whole schedules, and the profile keeps what was measured: the
+ * same profile gives the same plan. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "runtime/planning.h"
+#include "scheduler/configuration.h"
+
+#define SAMPLES 15
+#define LEAST_SAMPLES 5
+#define MOST_SECONDS 2 /* no more samples than the least after that */
+
+enum { STREAMS, ONE, N_SIDES };
+
+/* The other way to run the graph: layouts, candidates and plan of its own. */
+typedef struct alternative {
+  cs_program *program;
+  cs_task_choices *choices;
+  cs_plan *plan;
+  cs_plan_bytes sequential;
+  int threads; /* of its one stream */
+} alternative;
+
+static void alternative_free(alternative *a) {
+  if (a->program) cs_choices_free(a->choices, a->program->n_tasks);
+  cs_plan_destroy(a->plan);
+  cs_program_destroy(a->program);
+}
+
+static cs_status make_alternative(cs_session *session, const cs_measure_options *measure,
+                                  alternative *out) {
+  cs_near near = {0};
+  cs_measure_options whole = *measure;
+  whole.threads = out->threads;
+  CS_RETURN_IF_ERROR(cs_choose_program(session, &whole, &out->program));
+  CS_RETURN_IF_ERROR(cs_choices_of_program(session->device->profile, out->program,
+                                           &session->settings, whole.threads, &near,
+                                           &out->choices));
+  cs_policy_input input = cs_planning_input(session);
+  input.program = out->program;
+  input.choices = out->choices;
+  input.max_streams = 1;
+  CS_RETURN_IF_ERROR(cs_plan_make(&cs_policy_sequential, &input, &out->plan));
+  free(out->plan->policy);
+  out->plan->policy = NULL;
+  CS_RETURN_IF_ERROR(cs_strdup_to(cs_policy_coselect.name, &out->plan->policy));
+  return cs_sequential_memory(&input, &out->sequential);
+}
+
+/* ---- In the profile: a pair of plans is an operation with two candidates ---- */
+
+typedef struct pair_key {
+  char *signature;
+  char ids[N_SIDES][40];
+} pair_key;
+
+static cs_status hash_plan(const cs_program *program, const cs_task_choices *choices,
+                           const cs_plan *plan, uint64_t *hash) {
+  cs_status st = CS_OK;
+  cs_configuration configuration = {0};
+  char *text = NULL, *signature = NULL;
+  CS_TRY(st, cs_program_signature(program, true, &signature), done);
+  CS_TRY(st, cs_configuration_of_plan(plan, choices, &configuration), done);
+  CS_TRY(st, cs_configuration_text(&configuration, choices, &text), done);
+  *hash = cs_hash_string(cs_hash_string(*hash, signature), text);
+done:
+  cs_configuration_free(&configuration);
+  free(signature);
+  free(text);
+  return st;
+}
+
+static cs_status make_key(const cs_session *session, const alternative *a, pair_key *out) {
+  cs_status st = CS_OK;
+  const cs_planned *planned = &session->planned;
+  cs_strbuf text = {0};
+  char *signature = NULL;
+  uint64_t hash = CS_HASH_SEED;
+  CS_RETURN_IF_ERROR(
+      cs_program_signature(planned->program, !session->settings.options.no_graph, &signature));
+  CS_TRY(st, hash_plan(planned->program, planned->choices, planned->plan, &hash), done);
+  CS_TRY(st, hash_plan(a->program, a->choices, a->plan, &hash), done);
+  snprintf(out->ids[STREAMS], sizeof out->ids[STREAMS], "streams %016" PRIx64, hash);
+  snprintf(out->ids[ONE], sizeof out->ids[ONE], "one %016" PRIx64, hash);
+  cs_strbuf_printf(&text, "%s beside one stream of %d threads", signature, a->threads);
+  st = cs_strbuf_take(&text, &out->signature);
+done:
+  free(signature);
+  return st;
+}
+
+/* *known false: not both are there. */
+static void look_up(const cs_profile *profile, const pair_key *key, double us[N_SIDES],
+                    bool *known) {
+  const cs_op_profile *pairs = cs_profile_find(profile, key->signature);
+  *known = true;
+  for (int s = 0; s < N_SIDES; s++) {
+    const cs_record *record = cs_op_profile_record(pairs, key->ids[s]);
+    *known = *known && record && !record->measured.rejected;
+    if (*known) us[s] = record->measured.cold_us;
+  }
+}
+
+static cs_status keep(cs_profile *profile, const pair_key *key, int side, const double *samples,
+                      int n, double scale) {
+  cs_stats stats;
+  CS_RETURN_IF_ERROR(cs_stats_of(samples, n, &stats));
+  cs_candidate candidate = {.id = (char *)(uintptr_t)key->ids[side],
+                            .family = (char *)(uintptr_t) "schedule"};
+  cs_measurement measured = {.cold_us = stats.median * scale,
+                             .warm_us = stats.median * scale,
+                             .p10_us = stats.p10 * scale,
+                             .p90_us = stats.p90 * scale,
+                             .variation = stats.variation,
+                             .samples = n};
+  return cs_profile_add(profile, key->signature, &candidate, &measured);
+}
+
+/* ---- Measuring ---- */
+
+static cs_status upload_inputs(const cs_session *session, const cs_realised *realised,
+                               const cs_program *program, const cs_plan *plan) {
+  for (int i = 0; i < program->graph->n_inputs; i++) {
+    CS_RETURN_IF_ERROR(
+        cs_tensor_write(realised, program, plan, program->input_tensors[i], session->inputs[i]));
+  }
+  return CS_OK;
+}
+
+static cs_status check_cancelled(const cs_session *session) {
+  const cs_session_options *options = &session->settings.options;
+  if (!options->cancelled || !options->cancelled(options->cancelled_user)) return CS_OK;
+  return cs_error(CS_CODE_CANCELLED, "the comparison with one stream was interrupted");
+}
+
+/* A discarded run before each sample: going from one to the other wakes other threads. */
+static cs_status sample(const cs_session *session, const cs_realised realised[N_SIDES],
+                        double samples[N_SIDES][SAMPLES], int *n) {
+  const cs_backend_vtable *vtable = session->device->backend->vtable;
+  double begun = cs_now_seconds(), discarded;
+  *n = 0;
+  while (*n < SAMPLES && (*n < LEAST_SAMPLES || cs_now_seconds() - begun < MOST_SECONDS)) {
+    CS_RETURN_IF_ERROR(check_cancelled(session));
+    for (int s = 0; s < N_SIDES; s++) {
+      CS_RETURN_IF_ERROR(vtable->schedule_latency(realised[s].schedule, 1, &discarded));
+      CS_RETURN_IF_ERROR(vtable->schedule_latency(realised[s].schedule, 1, &samples[s][*n]));
+    }
+    (*n)++;
+  }
+  return CS_OK;
+}
+
+/* Samples in turn; the medians that are kept stand in the ratio of the pairs. */
+static cs_status measure_pair(const cs_session *session, const alternative *a, cs_profile *profile,
+                              const pair_key *key) {
+  cs_status st = CS_OK;
+  cs_realised realised[N_SIDES] = {{0}};
+  double samples[N_SIDES][SAMPLES], ratios[SAMPLES];
+  cs_stats streams, one, ratio;
+  int n = 0;
+  const cs_planned *planned = &session->planned;
+  const cs_params *params = session->shared->params;
+  cs_backend *backend = session->device->backend;
+  bool no_graph = session->settings.options.no_graph;
+  CS_TRY(st, cs_realise(backend, planned->program, planned->plan, params, no_graph, &realised[0]),
+         done);
+  CS_TRY(st, cs_realise(backend, a->program, a->plan, params, no_graph, &realised[ONE]), done);
+  CS_TRY(st, upload_inputs(session, &realised[0], planned->program, planned->plan), done);
+  CS_TRY(st, upload_inputs(session, &realised[ONE], a->program, a->plan), done);
+  CS_TRY(st, sample(session, (const cs_realised *)realised, samples, &n), done);
+  for (int i = 0; i < n; i++) ratios[i] = samples[ONE][i] / samples[STREAMS][i];
+  CS_TRY(st, cs_stats_of(samples[STREAMS], n, &streams), done);
+  CS_TRY(st, cs_stats_of(samples[ONE], n, &one), done);
+  CS_TRY(st, cs_stats_of(ratios, n, &ratio), done);
+  CS_TRY(st, keep(profile, key, STREAMS, samples[STREAMS], n, 1), done);
+  st = keep(profile, key, ONE, samples[ONE], n, streams.median * ratio.median / one.median);
+done:
+  for (int s = 0; s < N_SIDES; s++) cs_realised_free(&realised[s]);
+  return st;
+}
+
+/* ---- Choosing ---- */
+
+static bool may_measure(const cs_session *session) {
+  const cs_session_options *options = &session->settings.options;
+  return session->shared && !cs_device_is_simulated(session->device) && !options->frozen &&
+         options->search_seconds != 0;
+}
+
+static void take(cs_session *session, alternative *a) {
+  cs_planned *planned = &session->planned;
+  alternative old = {planned->program, planned->choices, planned->plan, {0}, 0};
+  planned->program = a->program;
+  planned->choices = a->choices;
+  planned->plan = a->plan;
+  planned->sequential = a->sequential;
+  planned->one_stream = true;
+  *a = old;
+}
+
+static cs_status choose(cs_session *session, alternative *a, int threads) {
+  cs_status st = CS_OK;
+  cs_profile *profile = session->device->profile;
+  pair_key key = {0};
+  double us[N_SIDES] = {session->planned.plan->predicted_us, a->plan->predicted_us};
+  bool known = false;
+  CS_TRY(st, make_key(session, a, &key), done);
+  look_up(profile, &key, us, &known);
+  if (may_measure(session) && (!known || session->settings.options.refresh)) {
+    CS_TRY(st, cs_session_generate_inputs(session), done);
+    CS_TRY(st, measure_pair(session, a, profile, &key), done);
+    look_up(profile, &key, us, &known);
+  }
+  if (!known) {
+    us[STREAMS] = session->planned.plan->predicted_us;
+    us[ONE] = a->plan->predicted_us;
+  }
+  bool one = us[ONE] <= us[STREAMS];
+  cs_log(&session->device->logger, CS_LOG_INFO,
+         "coselect: streams: %d (threads each: %d) %.1f us, one with %d threads %.1f us, %s: %s",
+         session->planned.plan->n_streams, threads, us[STREAMS], a->threads, us[ONE],
+         known ? "measured" : "predicted", one ? "the one is planned" : "the streams are planned");
+  if (one) take(session, a);
+done:
+  free(key.signature);
+  return st;
+}
+
+cs_status cs_consider_one_stream(cs_session *session, const cs_measure_options *measure) {
+  const cs_device_info *info = session->device->backend->vtable->info(session->device->backend);
+  alternative a = {.threads = cs_threads_per_stream(info, 1)};
+  if (a.threads == measure->threads) return CS_OK; /* nothing else to have, or no CPU */
+  cs_status st = make_alternative(session, measure, &a);
+  cs_code code = cs_status_code(st);
+  if (code == CS_CODE_NOT_FOUND || code == CS_CODE_BAD_INPUT) { /* pins, limits, frozen */
+    cs_log(&session->device->logger, CS_LOG_DEBUG, "no plan of one stream with %d threads: %s",
+           a.threads, cs_status_message(st));
+    cs_status_free(st);
+    st = CS_OK;
+  } else if (st == CS_OK) {
+    st = choose(session, &a, measure->threads);
+  }
+  alternative_free(&a);
+  return st;
+}
