@@ -72,7 +72,7 @@ static void add_kernel_choice(subject *s, int task, const char *id, double us, b
 
 /* `slow`: how much slower the kernel that merges is. A long reader makes every change of the others
  * a small one, which the model lets pass. */
-static void make(subject *s, double slow, double reader_us) {
+static void make(subject *s, double slow, double reader_us, int streams) {
   cs_plan *plan = NULL;
   memset(s, 0, sizeof *s);
   memset(&tried, 0, sizeof tried);
@@ -87,7 +87,7 @@ static void make(subject *s, double slow, double reader_us) {
   int output = add_tensor(&s->f, add_buffer(&s->f, 1024, CS_BUFFER_INTERMEDIATE));
   add_task(&s->f, &s->f.program.tasks[0].output, 1, output, &first, 1);
   add_kernel_choice(s, 3, "merging", reader_us, true);
-  s->input = fixture_input(&s->f, 1, 0, 0);
+  s->input = fixture_input(&s->f, streams, 0, 0);
   s->input.device = &device;
   s->search.input = &s->input;
   assert_ok(cs_coselect_create(&s->input, &s->search.model));
@@ -108,7 +108,7 @@ static void destroy(subject *s) {
 static void siblings_come_first_and_win(void **state) {
   (void)state;
   subject s;
-  make(&s, 1.05, 4);
+  make(&s, 1.05, 4, 1);
   assert_ok(cs_search_merges(&s.search));
   assert_int_equal(tried.joined[0], 2); /* all three of one input at once */
   assert_int_equal(s.search.accepted, 1);
@@ -125,7 +125,7 @@ static void siblings_come_first_and_win(void **state) {
 static void what_is_merged_to_no_use_comes_apart(void **state) {
   (void)state;
   subject s;
-  make(&s, 3, 4);
+  make(&s, 3, 4, 1);
   const int tasks[] = {0, 1, 2};
   assert_true(cs_coselect_join_tasks(s.search.model, s.search.best.places, 4, tasks, 3, "merging"));
   s.search.best_us = predicted(&s.search, &s.search.best) * 4; /* worse than the model expects */
@@ -138,7 +138,7 @@ static void what_is_merged_to_no_use_comes_apart(void **state) {
 static void nothing_is_tried_when_it_is_over(void **state) {
   (void)state;
   subject s;
-  make(&s, 1.05, 4);
+  make(&s, 1.05, 4, 1);
   s.search.round = -1;
   assert_ok(cs_search_merges(&s.search));
   assert_int_equal(tried.n, 0);
@@ -149,8 +149,7 @@ static void nothing_is_tried_when_it_is_over(void **state) {
 static void other_moves_keep_launches(void **state) {
   (void)state;
   subject s;
-  make(&s, 1.05, 1000);
-  s.input.max_streams = 2;
+  make(&s, 1.05, 1000, 2);
   const int tasks[] = {0, 1, 2};
   assert_true(cs_coselect_join_tasks(s.search.model, s.search.best.places, 4, tasks, 3, "merging"));
   s.search.best_us = 0; /* nothing is taken */
