@@ -2,6 +2,7 @@
 #define DEVICE_SPEC "cuda:0"
 #include <cuda_runtime_api.h>
 
+#include "profiler/partition.h"
 #include "session_tests.h"
 
 static void assert_cuda(cudaError_t result) {
@@ -77,6 +78,36 @@ static void test_merged_launches(void **state) {
   }
 }
 
+/* A plan of several streams, put on two parts of the SMs and with one stream of high priority:
+ * right, and the same bits as serially on the whole device, as a graph and as stream calls. */
+static void test_parts_and_priorities(void **state) {
+  (void)state;
+  const cs_device_info *info = test_device->backend->vtable->info(test_device->backend);
+  int halves[CS_DEFAULT_SPLITS][2], n = cs_parts_default(info, halves);
+  for (int no_graph = 0; no_graph < 2; no_graph++) {
+    cs_session *session = NULL;
+    cs_session_options options = default_options("streams");
+    options.no_graph = no_graph;
+    assert_ok(cs_session_create(test_device, test_graph, &options, &session));
+    cs_plan *plan = session->planned.plan;
+    assert_true(plan->n_streams > 1);
+    if (n > 0) {
+      plan->stream_part = calloc((size_t)plan->n_streams, sizeof *plan->stream_part);
+      assert_non_null(plan->stream_part);
+      plan->n_parts = 2;
+      memcpy(plan->parts, halves[n - 1], sizeof halves[0]);
+      for (int s = 0; s < plan->n_streams; s++) plan->stream_part[s] = s % 3 - 1;
+    }
+    for (int p = 0; p < plan->n_tasks; p++) {
+      plan->tasks[p].priority = plan->tasks[p].stream == 1;
+      session->realised.launches[p].priority = plan->tasks[p].priority;
+    }
+    assert_ok(cs_realised_reschedule(&session->realised, plan));
+    assert_verified(session, CS_VERIFY_FULL);
+    cs_session_destroy(session);
+  }
+}
+
 /* More memory than the GPU has: one clear message, and the device goes on working. */
 static void test_more_than_there_is(void **state) {
   (void)state;
@@ -98,6 +129,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_device_arrays),
         cmocka_unit_test(test_merged_launches),
+        cmocka_unit_test(test_parts_and_priorities),
         cmocka_unit_test(test_more_than_there_is),
     };
     return run_session_tests() + cmocka_run_group_tests(tests, open_all, close_all);
