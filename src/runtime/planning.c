@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "profiler/partition.h"
+#include "profiler/profiling.h"
 #include "runtime/search.h"
 #include "runtime/search_ios.h"
 
@@ -155,6 +156,24 @@ static cs_status plan_by(cs_session *session, const cs_policy *policy, cs_policy
   return cs_plan_make(policy, input, &session->planned.plan);
 }
 
+/* What the SM model knows candidates by; `coselect` and `opara` choose by it. */
+static cs_status record_kernels(cs_session *session, const cs_policy *policy, cs_profile *profile,
+                                const cs_measure_options *measure) {
+  cs_backend *backend = session->device->backend;
+  bool wanted = policy == &cs_policy_coselect || policy == &cs_policy_opara;
+  if (!wanted || measure->frozen || cs_device_is_simulated(session->device) ||
+      backend->vtable->info(backend)->unit.threads == 0) {
+    return CS_OK;
+  }
+  cs_profiling steps = {.profile = profile,
+                        .backend = backend,
+                        .program = session->planned.program,
+                        .options = measure,
+                        .logger = &session->device->logger};
+  cs_kernels_report report = {0};
+  return cs_profiling_kernels(&steps, false, &report);
+}
+
 static cs_status make_plan(cs_session *session, const cs_policy *policy, const cs_device_info *info,
                            const cs_measure_options *measure) {
   cs_planned *planned = &session->planned;
@@ -162,6 +181,7 @@ static cs_status make_plan(cs_session *session, const cs_policy *policy, const c
   cs_near near = {0};
   CS_RETURN_IF_ERROR(cs_device_profile(session->device, session->settings.cache_dir, &profile));
   CS_RETURN_IF_ERROR(cs_choose_program(session, measure, &planned->program));
+  CS_RETURN_IF_ERROR(record_kernels(session, policy, profile, measure));
   CS_RETURN_IF_ERROR(cs_choices_of_program(profile, planned->program, &session->settings,
                                            measure->threads, &near, &planned->choices));
   cs_policy_input input = cs_planning_input(session);

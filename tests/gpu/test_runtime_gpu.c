@@ -108,6 +108,20 @@ static void test_parts_and_priorities(void **state) {
   }
 }
 
+/* `coselect` weighs candidates by their kernels: a run of its own records them. */
+static void test_kernels_are_known(void **state) {
+  (void)state;
+  cs_session *session = NULL;
+  cs_session_options options = default_options("coselect");
+  options.search_seconds = 0.2;
+  assert_ok(cs_session_create(test_device, test_graph, &options, &session));
+  const cs_planned *planned = &session->planned;
+  for (int t = 0; t < planned->program->n_tasks; t++) {
+    assert_true(planned->choices[t].choices[0].n_kernels > 0);
+  }
+  cs_session_destroy(session);
+}
+
 /* More memory than the GPU has: one clear message, and the device goes on working. */
 static void test_more_than_there_is(void **state) {
   (void)state;
@@ -127,9 +141,8 @@ int main(void) {
     char reason[512];
     if (strcmp(entry->name, "cuda") != 0 || entry->count(reason, sizeof reason) == 0) continue;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_device_arrays),
-        cmocka_unit_test(test_merged_launches),
-        cmocka_unit_test(test_parts_and_priorities),
+        cmocka_unit_test(test_device_arrays),        cmocka_unit_test(test_merged_launches),
+        cmocka_unit_test(test_parts_and_priorities), cmocka_unit_test(test_kernels_are_known),
         cmocka_unit_test(test_more_than_there_is),
     };
     return run_session_tests() + cmocka_run_group_tests(tests, open_all, close_all);
