@@ -88,6 +88,15 @@ static __attribute__((unused)) cs_session *new_session(const char *policy) {
   return session;
 }
 
+static __attribute__((unused)) void assert_same_plan(const cs_plan *a, const cs_plan *b) {
+  assert_int_equal(a->n_tasks, b->n_tasks);
+  for (int p = 0; p < a->n_tasks; p++) {
+    assert_int_equal(a->tasks[p].task, b->tasks[p].task);
+    assert_int_equal(a->tasks[p].stream, b->tasks[p].stream);
+    assert_string_equal(a->tasks[p].candidate.id, b->tasks[p].candidate.id);
+  }
+}
+
 /* A log is all that is seen of a run elsewhere, so it says everything. */
 static void print_verification(const cs_verification *v) {
   print_error("%d nodes checked; worst %s at %g of its limit %g; rel_l2 %g, max_scaled %g\n",

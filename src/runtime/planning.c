@@ -140,8 +140,10 @@ static cs_status search_and_plan(cs_session *session, cs_policy_input *input) {
 static cs_status price_and_plan(cs_session *session, const cs_policy_input *input) {
   CS_RETURN_IF_ERROR(cs_plan_make(&cs_policy_ios, input, &session->planned.plan));
   const cs_stage_report *stages = &session->stages;
-  if (cs_device_is_simulated(session->device)) return CS_OK; /* all are estimated */
-  cs_log(&session->device->logger, CS_LOG_INFO,
+  /* News where something was measured, or where there is a device that it could be on. */
+  bool news =
+      stages->measured > 0 || (stages->estimated > 0 && !cs_device_is_simulated(session->device));
+  cs_log(&session->device->logger, news ? CS_LOG_INFO : CS_LOG_DEBUG,
          "ios: of %d stages priced %d were measured (%d now, in %.1f s), %d estimated",
          stages->known + stages->estimated, stages->known, stages->measured, stages->seconds,
          stages->estimated);

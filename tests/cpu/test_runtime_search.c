@@ -33,15 +33,6 @@ static int confirmed(const cs_op_profile *known) {
   return n;
 }
 
-static void assert_same_plan(const cs_plan *a, const cs_plan *b) {
-  assert_int_equal(a->n_tasks, b->n_tasks);
-  for (int p = 0; p < a->n_tasks; p++) {
-    assert_int_equal(a->tasks[p].task, b->tasks[p].task);
-    assert_int_equal(a->tasks[p].stream, b->tasks[p].stream);
-    assert_string_equal(a->tasks[p].candidate.id, b->tasks[p].candidate.id);
-  }
-}
-
 /* Every measured schedule is in the profile; the plan is the best of the confirmed ones, is right,
  * and comes again without measuring, frozen too. */
 static void test_what_is_measured_is_kept_and_used(void **state) {

@@ -66,15 +66,6 @@ static cs_session *open_clocked(const cs_session_options *options) {
   return session;
 }
 
-static void assert_same_plan(const cs_plan *a, const cs_plan *b) {
-  assert_int_equal(a->n_tasks, b->n_tasks);
-  for (int p = 0; p < a->n_tasks; p++) {
-    assert_int_equal(a->tasks[p].task, b->tasks[p].task);
-    assert_int_equal(a->tasks[p].stream, b->tasks[p].stream);
-    assert_string_equal(a->tasks[p].candidate.id, b->tasks[p].candidate.id);
-  }
-}
-
 /* ---- Tests ---- */
 
 static void test_measured_stages_are_kept_and_used(void **state) {
