@@ -8,6 +8,7 @@
 #define MORE_SAMPLES 15
 #define FINAL_SAMPLES 40
 #define WINS_WANTED 11   /* of MORE_SAMPLES pairs */
+#define IDLE_ROUNDS 3    /* without anything faster, each looking further than the one before */
 #define LEAST_GAIN 0.002 /* smaller gains are taken for chance */
 
 /* ---- One trial ---- */
@@ -257,7 +258,8 @@ static cs_status run_rounds(cs_search *s, const cs_configuration *starts, int n,
     CS_RETURN_IF_ERROR(cs_search_priorities(s));
     CS_RETURN_IF_ERROR(cs_search_partitions(s));
     CS_RETURN_IF_ERROR(cs_search_check_cancelled(s));
-    *converged = !cs_search_is_over(s) && s->accepted == before && s->round > 0;
+    s->idle = s->accepted == before ? s->idle + 1 : 0;
+    *converged = !cs_search_is_over(s) && s->idle >= IDLE_ROUNDS;
     s->round++;
   }
   return CS_OK;

@@ -18,6 +18,7 @@ typedef struct cs_search {
   double fallback_seconds;
   const char *name; /* cs_search_name */
   int measured, accepted, round;
+  int idle; /* rounds in a row that found nothing faster */
 } cs_search;
 
 /* Measures a configuration beside the best one and takes its place where it is faster on fresh
