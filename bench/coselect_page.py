@@ -142,7 +142,7 @@ def print_ablations(cells):
                      number(wanted, 2), record["ablation"]["samples"], name))
     print("Speed of the base policy's plan with a part of coselect's choices, over the base (`run --ablate`):\n")
     table(("model", "dtype", "batch", "base", "base us", *(v.replace("_", " ") for v in variants if v != "base"),
-           "candidates wanted", "samples", "file"), rows)
+           "candidates alone wanted", "samples", "file"), rows)
 
 
 # ---- Whether the planned concurrency is there ----

@@ -70,7 +70,8 @@ static void print_row(const run_case *run, const run_contender *contender, cs_st
 /* What the variants of an ablation are called; the base comes last, as how far chance goes. */
 static const struct {
   const char *name, *title;
-} variants[] = {{"candidates", "candidates alone"},
+} variants[] = {{"candidates_alone", "candidates alone"},
+                {"candidates", "coselect's candidates"},
                 {"order", "order alone"},
                 {"streams_and_order", "streams and order alone"},
                 {"both", "candidates, streams and order"},

@@ -152,16 +152,20 @@ static const struct {
 
 /* ---- Measuring ---- */
 
-static cs_status measure_one(cs_bench *bench, const mixture *m, int v, json_t *list) {
+static cs_status measure_made(cs_bench *bench, const char *name, const cs_configuration *made,
+                              json_t *list) {
   cs_bench_pairs pairs;
-  cs_configuration made = {0};
-  cs_status st = CS_OK;
-  CS_TRY(st, variants[v].make(m, &made), done);
-  CS_TRY(st, cs_bench_set(bench, CS_BENCH_TRIAL, &made), done);
-  CS_TRY(st, cs_bench_compare(bench, CS_BENCH_SAMPLES, &pairs), done);
-  json_array_append_new(list, json_pack("{s:s, s:f, s:f}", "name", variants[v].name, "latency_us",
+  CS_RETURN_IF_ERROR(cs_bench_set(bench, CS_BENCH_TRIAL, made));
+  CS_RETURN_IF_ERROR(cs_bench_compare(bench, CS_BENCH_SAMPLES, &pairs));
+  json_array_append_new(list, json_pack("{s:s, s:f, s:f}", "name", name, "latency_us",
                                         pairs.trial_us, "speedup_vs_base", 1 / pairs.ratio));
-done:
+  return CS_OK;
+}
+
+static cs_status measure_one(cs_bench *bench, const mixture *m, int v, json_t *list) {
+  cs_configuration made = {0};
+  cs_status st = variants[v].make(m, &made);
+  if (st == CS_OK) st = measure_made(bench, variants[v].name, &made, list);
   cs_configuration_free(&made);
   return cs_annotate(st, "%s: ", variants[v].name);
 }
@@ -173,6 +177,27 @@ static cs_status measure(cs_bench *bench, const mixture *m, json_t *list) {
     CS_RETURN_IF_ERROR(measure_one(bench, m, v, list));
   }
   return CS_OK;
+}
+
+/* The base's schedule with the candidates that suit it best, by a search of their own: the
+ * session's suit the session's schedule. It has half as long as the session's search. */
+static cs_status measure_alone(cs_session *session, const mixture *m, cs_bench *bench,
+                               json_t *list) {
+  static const char name[] = "candidates_alone";
+  double seconds = session->settings.options.search_seconds;
+  cs_configuration start = {0}, found = {0};
+  cs_status st = CS_OK;
+  if (seconds == 0) return CS_OK;
+  CS_TRY(st, plain(m->base, &start), done);
+  CS_TRY(st,
+         cs_search_candidates_of(session, m->model->input, &start,
+                                 (seconds < 0 ? CS_SEARCH_SECONDS : seconds) / 2, &found),
+         done);
+  st = measure_made(bench, name, &found, list);
+done:
+  cs_configuration_free(&start);
+  cs_configuration_free(&found);
+  return cs_annotate(st, "%s: ", name);
 }
 
 static cs_status base_of(const cs_policy_input *input, const char *policy, cs_configuration *out) {
@@ -212,6 +237,7 @@ cs_status cs_session_ablate(cs_session *session, const char *policy, char **json
   CS_TRY(st, cs_coselect_create(&input, &m.model), done);
   CS_TRY(st, cs_bench_create(session, &input, &bench), done);
   CS_TRY(st, measure(bench, &m, list), done);
+  CS_TRY(st, measure_alone(session, &m, bench, list), done);
   st = to_text(policy, list, json);
 done:
   json_decref(list);

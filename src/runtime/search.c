@@ -104,7 +104,7 @@ static cs_status try_one(cs_search *s, const cs_configuration *configuration, bo
 }
 
 cs_status cs_search_try(cs_search *s, const cs_configuration *configuration) {
-  return try_one(s, configuration, false);
+  return try_one(s, configuration, s->anew);
 }
 
 /* ---- Whole configurations ---- */
@@ -327,6 +327,48 @@ done:
   cs_coselect_destroy(s.model);
   cs_configuration_free(&s.best);
   free(name);
+  free(signature);
+  return st;
+}
+
+/* ---- Candidates only ---- */
+
+static cs_status run_candidate_rounds(cs_search *s, const cs_configuration *base) {
+  cs_status why = CS_OK;
+  bool begun = false;
+  cs_status st = begin_with(s, base, &begun, &why);
+  for (int before = -1; st == CS_OK && begun && s->accepted > before && !cs_search_is_over(s);) {
+    before = s->accepted;
+    st = cs_search_candidates(s);
+    if (st == CS_OK) st = cs_search_pairs(s);
+  }
+  if (st == CS_OK && !begun) return why;
+  cs_status_free(why);
+  return st;
+}
+
+cs_status cs_search_candidates_of(cs_session *session, const cs_policy_input *input,
+                                  const cs_configuration *base, double seconds,
+                                  cs_configuration *out) {
+  cs_status st = CS_OK;
+  char *signature = NULL;
+  cs_search s = {.session = session, .input = input, .limited = input, .anew = true};
+  *out = (cs_configuration){0};
+  CS_RETURN_IF_ERROR(
+      cs_program_signature(input->program, !session->settings.options.no_graph, &signature));
+  s.signature = signature;
+  CS_TRY(st, cs_device_profile(session->device, session->settings.cache_dir, &s.profile), done);
+  s.begun = cs_now_seconds();
+  s.seconds = seconds;
+  CS_TRY(st, cs_coselect_create(input, &s.model), done);
+  CS_TRY(st, cs_bench_create(session, input, &s.bench), done);
+  CS_TRY(st, run_candidate_rounds(&s, base), done);
+  *out = s.best;
+  s.best = (cs_configuration){0};
+done:
+  cs_bench_destroy(s.bench);
+  cs_coselect_destroy(s.model);
+  cs_configuration_free(&s.best);
   free(signature);
   return st;
 }

@@ -13,6 +13,13 @@
  * session has parameters, inputs, program and choices; `input` is what its policy will get. */
 cs_status cs_search_schedules(cs_session *session, const cs_policy_input *input) CS_MUST_USE;
 
+/* The best that a search of at most `seconds` finds with other candidates only: streams, order and
+ * launches stay those of `base`. What it measures goes to the profile, but confirms nothing.
+ * NOT_FOUND, NO_MEMORY: the base does not hold the limits. */
+cs_status cs_search_candidates_of(cs_session *session, const cs_policy_input *input,
+                                  const cs_configuration *base, double seconds,
+                                  cs_configuration *out) CS_MUST_USE;
+
 /* ---- search_bench.c: two schedules of one program, timed in turn ---- */
 
 typedef enum cs_bench_slot { CS_BENCH_BEST, CS_BENCH_TRIAL, CS_BENCH_SLOTS } cs_bench_slot;

@@ -18,11 +18,13 @@ typedef struct cs_search {
   double fallback_seconds;
   const char *name; /* cs_search_name */
   int measured, accepted, round;
-  int idle; /* rounds in a row that found nothing faster */
+  int idle;  /* rounds in a row that found nothing faster */
+  bool anew; /* what was measured before is measured again */
 } cs_search;
 
 /* Measures a configuration beside the best one and takes its place where it is faster on fresh
- * samples. One that was measured before, or does not hold the limits, is passed over. */
+ * samples. One that was measured before (unless `anew`), or does not hold the limits, is passed
+ * over. */
 cs_status cs_search_try(cs_search *s, const cs_configuration *configuration) CS_MUST_USE;
 /* The trial: *fits false where it does not hold the limits, or the device has no room for it. */
 cs_status cs_search_set_trial(cs_search *s, const cs_configuration *configuration,

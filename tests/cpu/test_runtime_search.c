@@ -111,6 +111,24 @@ static void test_no_time_no_search(void **state) {
   cs_session_destroy(session);
 }
 
+/* An ablation has a search of candidates of its own, which confirms nothing: the plan stays. */
+static void test_an_ablation_searches_candidates(void **state) {
+  (void)state;
+  cs_session *session = NULL, *again = NULL;
+  char *json = NULL;
+  cs_session_options options = coselect_options();
+  assert_ok(cs_session_create(test_device, test_graph, &options, &session));
+  assert_ok(cs_session_ablate(session, "streams", &json));
+  assert_non_null(strstr(json, "\"candidates_alone\""));
+  cs_string_free(json);
+  options.search_seconds = -1;
+  options.search_steps = 0;
+  assert_ok(cs_session_create(test_device, test_graph, &options, &again));
+  assert_same_plan(session->planned.plan, again->planned.plan);
+  cs_session_destroy(session);
+  cs_session_destroy(again);
+}
+
 static bool now(void *user) {
   return --*(int *)user < 0;
 }
@@ -130,6 +148,7 @@ static void test_interrupted(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_what_is_measured_is_kept_and_used),
+      cmocka_unit_test(test_an_ablation_searches_candidates),
       cmocka_unit_test(test_no_time_no_search),
       cmocka_unit_test(test_interrupted),
   };
