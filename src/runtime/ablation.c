@@ -179,23 +179,26 @@ static cs_status measure(cs_bench *bench, const mixture *m, json_t *list) {
   return CS_OK;
 }
 
-/* The base's schedule with the candidates that suit it best, by a search of their own: the
- * session's suit the session's schedule. It has half as long as the session's search. */
+/* The base's schedule with the candidates that suit it best, by a search of their own from the
+ * base's and the session's, which suit the session's schedule. It has half as long as the session's
+ * search. */
 static cs_status measure_alone(cs_session *session, const mixture *m, cs_bench *bench,
                                json_t *list) {
   static const char name[] = "candidates_alone";
   double seconds = session->settings.options.search_seconds;
-  cs_configuration start = {0}, found = {0};
+  cs_configuration start = {0}, own = {0}, found = {0};
   cs_status st = CS_OK;
   if (seconds == 0) return CS_OK;
   CS_TRY(st, plain(m->base, &start), done);
+  CS_TRY(st, make_candidates(m, &own), done);
   CS_TRY(st,
-         cs_search_candidates_of(session, m->model->input, &start,
+         cs_search_candidates_of(session, m->model->input, &start, &own,
                                  (seconds < 0 ? CS_SEARCH_SECONDS : seconds) / 2, &found),
          done);
   st = measure_made(bench, name, &found, list);
 done:
   cs_configuration_free(&start);
+  cs_configuration_free(&own);
   cs_configuration_free(&found);
   return cs_annotate(st, "%s: ", name);
 }

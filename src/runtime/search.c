@@ -85,6 +85,8 @@ static cs_status try_one(cs_search *s, const cs_configuration *configuration, bo
   cs_bench_pairs first, more;
   CS_RETURN_IF_ERROR(cs_search_check_cancelled(s));
   if (cs_configuration_equal(configuration, &s->best)) return CS_OK;
+  /* Variants of a block may have priorities where the best is split. */
+  if (!cs_configuration_valid(configuration, s->input)) return CS_OK;
   if (!again) CS_RETURN_IF_ERROR(cs_search_is_known(s, configuration, &known));
   if (known) return CS_OK;
   CS_RETURN_IF_ERROR(cs_search_set_trial(s, configuration, &fits));
@@ -333,10 +335,12 @@ done:
 
 /* ---- Candidates only ---- */
 
-static cs_status run_candidate_rounds(cs_search *s, const cs_configuration *base) {
+static cs_status run_candidate_rounds(cs_search *s, const cs_configuration *base,
+                                      const cs_configuration *other) {
   cs_status why = CS_OK;
   bool begun = false;
   cs_status st = begin_with(s, base, &begun, &why);
+  if (st == CS_OK && begun) st = cs_search_try(s, other);
   for (int before = -1; st == CS_OK && begun && s->accepted > before && !cs_search_is_over(s);) {
     before = s->accepted;
     st = cs_search_candidates(s);
@@ -348,8 +352,8 @@ static cs_status run_candidate_rounds(cs_search *s, const cs_configuration *base
 }
 
 cs_status cs_search_candidates_of(cs_session *session, const cs_policy_input *input,
-                                  const cs_configuration *base, double seconds,
-                                  cs_configuration *out) {
+                                  const cs_configuration *base, const cs_configuration *other,
+                                  double seconds, cs_configuration *out) {
   cs_status st = CS_OK;
   char *signature = NULL;
   cs_search s = {.session = session, .input = input, .limited = input, .anew = true};
@@ -362,7 +366,7 @@ cs_status cs_search_candidates_of(cs_session *session, const cs_policy_input *in
   s.seconds = seconds;
   CS_TRY(st, cs_coselect_create(input, &s.model), done);
   CS_TRY(st, cs_bench_create(session, input, &s.bench), done);
-  CS_TRY(st, run_candidate_rounds(&s, base), done);
+  CS_TRY(st, run_candidate_rounds(&s, base, other), done);
   *out = s.best;
   s.best = (cs_configuration){0};
 done:

@@ -14,11 +14,12 @@
 cs_status cs_search_schedules(cs_session *session, const cs_policy_input *input) CS_MUST_USE;
 
 /* The best that a search of at most `seconds` finds with other candidates only: streams, order and
- * launches stay those of `base`. What it measures goes to the profile, but confirms nothing.
- * NOT_FOUND, NO_MEMORY: the base does not hold the limits. */
+ * launches stay those of `base`; `other` is `base` with other candidates, tried first. What it
+ * measures goes to the profile, but confirms nothing. NOT_FOUND, NO_MEMORY: the base does not hold
+ * the limits. */
 cs_status cs_search_candidates_of(cs_session *session, const cs_policy_input *input,
-                                  const cs_configuration *base, double seconds,
-                                  cs_configuration *out) CS_MUST_USE;
+                                  const cs_configuration *base, const cs_configuration *other,
+                                  double seconds, cs_configuration *out) CS_MUST_USE;
 
 /* ---- search_bench.c: two schedules of one program, timed in turn ---- */
 

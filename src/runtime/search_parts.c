@@ -67,7 +67,9 @@ static cs_status try_critical_path(cs_search *s) {
 }
 
 cs_status cs_search_priorities(cs_search *s) {
-  if (!s->input->priorities || s->best.n == 0 || cs_search_is_over(s)) return CS_OK;
+  if (!s->input->priorities || s->best.n_parts > 0 || s->best.n == 0 || cs_search_is_over(s)) {
+    return CS_OK;
+  }
   CS_RETURN_IF_ERROR(try_critical_path(s));
   for (int p = 0; p < s->best.n && !cs_search_is_over(s);
        p = cs_launch_end(s->best.places, s->best.n, p)) {

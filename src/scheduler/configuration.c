@@ -181,7 +181,7 @@ bool cs_configuration_valid(const cs_configuration *configuration, const cs_poli
     valid = place->task >= 0 && place->task < program->n_tasks && !cs_bit_get(done, place->task) &&
             place->stream >= 0 && place->stream < input->max_streams && place->choice >= 0 &&
             place->choice < input->choices[place->task].n && place->priority >= 0 &&
-            place->priority <= input->priorities &&
+            place->priority <= (configuration->n_parts > 0 ? 0 : input->priorities) &&
             (!place->joined || cs_placement_joins(configuration->places, p, input));
     if (!valid) break;
     const cs_task *task = &program->tasks[place->task];

@@ -37,7 +37,8 @@ int cs_configuration_streams(const cs_configuration *configuration);
 /* Numbers streams by first appearance, so that equal schedules are equal configurations. */
 void cs_configuration_number_streams(cs_configuration *configuration);
 /* Every task once, behind those it depends on; streams and choices that there are; joined
- * placements that one launch can run; priorities and a split only as the input allows them. */
+ * placements that one launch can run; priorities and a split only as the input allows them, and not
+ * both: CUDA gives kernels on a part of the device no priority. */
 bool cs_configuration_valid(const cs_configuration *configuration, const cs_policy_input *input);
 
 /* Placements and waits of a plan; the rest is cs_plan_finish's. */

@@ -97,11 +97,18 @@ static void test_parts_and_priorities(void **state) {
       plan->n_parts = 2;
       memcpy(plan->parts, halves[n - 1], sizeof halves[0]);
       for (int s = 0; s < plan->n_streams; s++) plan->stream_part[s] = s % 3 - 1;
+      assert_ok(cs_realised_reschedule(&session->realised, plan));
+      assert_verified(session, CS_VERIFY_FULL);
     }
     for (int p = 0; p < plan->n_tasks; p++) {
       plan->tasks[p].priority = plan->tasks[p].stream == 1;
       session->realised.launches[p].priority = plan->tasks[p].priority;
     }
+    if (n > 0 && !no_graph) {
+      assert_status(cs_realised_reschedule(&session->realised, plan), CS_CODE_BAD_INPUT,
+                    "on a device that is split");
+    }
+    plan->n_parts = 0;
     assert_ok(cs_realised_reschedule(&session->realised, plan));
     assert_verified(session, CS_VERIFY_FULL);
     cs_session_destroy(session);

@@ -51,6 +51,7 @@ static void random_configuration(const fixture *f, cs_rng *rng, const cs_policy_
   }
   if (below(rng, 4) > 0) return;
   out->n_parts = 1 + below(rng, CS_MAX_PARTS);
+  for (int p = 0; p < out->n; p++) out->places[p].priority = 0; /* not both */
   for (int i = 0; i < out->n_parts; i++) out->parts[i] = 1 + below(rng, 33);
   for (int s = 0; s < CS_MAX_SPLIT_STREAMS; s++) out->part_of[s] = below(rng, out->n_parts + 1) - 1;
 }
@@ -349,6 +350,7 @@ static void wrong_configurations_are_refused(void **state) {
   WRONG("0.0.%.*s 1.0.%.*s+ 2.0.%.*s @100,32", H, H, H);
   WRONG("0.0.%.*s 1.0.%.*s+ 2.0.%.*s @1,1,1,1,1:0", H, H, H); /* too many */
   WRONG("0.0.%.*s 1.0.%.*s+ 2.0.%.*s @100,32:0x", H, H, H);
+  WRONG("0.0.%.*s^ 1.0.%.*s 2.0.%.*s @100,32:0", H, H, H); /* a priority on a part */
   char high[160];
   snprintf(high, sizeof high, "0.0.%.*s^ 1.0.%.*s 2.0.%.*s", H, H, H);
   input.n_splits = 0; /* a split where none is allowed, and a priority where there are none */

@@ -150,6 +150,12 @@ cs_status cs_schedule_create(cs_backend *backend, const cs_launch *launches, int
   s->backend = cs_cuda(backend);
   s->n_streams = streams->n;
   CS_TRY(st, copy_launches(s, launches, n), done);
+  if (use_graph && s->urgent && streams->n_parts > 0) {
+    CS_FAIL(
+        st, done, CS_CODE_BAD_INPUT,
+        "launches with priority in a graph on a device that is split: CUDA gives kernel nodes on "
+        "parts no priority; wanted one or the other");
+  }
   CS_TRY(st, make_streams(s, streams, use_graph), done);
   CS_TRY(st, create_events(s), done);
   CS_TRY(st, warm_run(s), done);
