@@ -62,6 +62,10 @@ def arguments():
     return options
 
 
+class Refused(Exception):
+    """What was asked for cannot be begun."""
+
+
 def cells_of(options):
     """All cells, those of --first at the front, the others in the order of the axes."""
     listed = [(m, d, b) for m in options.models for d in options.dtypes for b in options.batches]
@@ -72,8 +76,26 @@ def cells_of(options):
 
 def recorded(paths):
     """Records of the cells of which the files hold all policies."""
-    return {cell_table.cell_of(record): record for path in paths for record in records.read(path)
-            if cell_table.is_complete(record)}
+    found = {}
+    for path in paths:
+        try:
+            found.update((cell_table.cell_of(record), record) for record in records.read(path)
+                         if cell_table.is_complete(record))
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            raise Refused(f"{path}: no records of runs: {type(error).__name__}: {error}") from error
+    return found
+
+
+def check_files(options):
+    """Before anything is measured: models are there, and --out can be written."""
+    for model in {cell[0] for cell in cells_of(options)}:
+        if not model_path(model).is_file():
+            raise Refused(f"model {model}: no file {model_path(model)}")
+    try:
+        with open(options.out, "ab"):
+            pass
+    except OSError as error:
+        raise Refused(f"--out: {error}") from error
 
 
 def model_name(model):
@@ -219,7 +241,12 @@ def main():
     options = arguments()
     session = Session(options)
     cells = cells_of(options)
-    done = recorded(options.done + ([options.out] if os.path.exists(options.out) else []))
+    try:
+        done = recorded(options.done + ([options.out] if os.path.exists(options.out) else []))
+        check_files(options)
+    except Refused as refused:
+        print(f"cells: {refused}", file=sys.stderr)
+        return 2
     before = set(done)
     with open(options.log or os.devnull, "ab", buffering=0) as log:
         failed, left_out = run_all(session, cells, done, log)

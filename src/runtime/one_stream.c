@@ -229,19 +229,35 @@ done:
   return st;
 }
 
-cs_status cs_consider_one_stream(cs_session *session, const cs_measure_options *measure) {
+/* The streams have no plan: the one takes its place. */
+static void take_only(cs_session *session, alternative *a, cs_status streams) {
+  cs_log(&session->device->logger, CS_LOG_INFO, "%s; one stream with %d threads is planned",
+         cs_status_message(streams), a->threads);
+  cs_status_free(streams);
+  take(session, a);
+}
+
+cs_status cs_consider_one_stream(cs_session *session, const cs_measure_options *measure,
+                                 cs_status streams) {
   const cs_device_info *info = session->device->backend->vtable->info(session->device->backend);
   alternative a = {.threads = cs_threads_per_stream(info, 1)};
-  if (a.threads == measure->threads) return CS_OK; /* nothing else to have, or no CPU */
+  bool none = cs_status_code(streams) == CS_CODE_NOT_FOUND &&
+              session->settings.options.memory_limit > 0 && session->planned.choices;
+  if (streams != CS_OK && !none) return streams;
+  if (a.threads == measure->threads) return streams; /* nothing else to have, or no CPU */
   cs_status st = make_alternative(session, measure, &a);
   cs_code code = cs_status_code(st);
   if (code == CS_CODE_NOT_FOUND || code == CS_CODE_BAD_INPUT) { /* pins, limits, frozen */
     cs_log(&session->device->logger, CS_LOG_DEBUG, "no plan of one stream with %d threads: %s",
            a.threads, cs_status_message(st));
     cs_status_free(st);
-    st = CS_OK;
+    st = streams;
+  } else if (st == CS_OK && none) {
+    take_only(session, &a, streams);
   } else if (st == CS_OK) {
     st = choose(session, &a, measure->threads);
+  } else {
+    cs_status_free(streams);
   }
   alternative_free(&a);
   return st;

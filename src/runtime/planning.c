@@ -192,7 +192,7 @@ static cs_status make_plan(cs_session *session, const cs_policy *policy, const c
   cs_status st = plan_by(session, policy, &input);
   if (st == CS_OK) st = cs_sequential_memory(&input, &planned->sequential);
   cs_planning_input_close(&input);
-  if (st == CS_OK && policy == &cs_policy_coselect) st = cs_consider_one_stream(session, measure);
+  if (policy == &cs_policy_coselect) st = cs_consider_one_stream(session, measure, st);
   if (st == CS_OK && input.memory_limit > 0) {
     cs_log(&session->device->logger, CS_LOG_INFO,
            "memory limit %lld: %s on %d streams takes %lld bytes, %lld of them workspace",

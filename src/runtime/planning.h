@@ -44,9 +44,11 @@ cs_status cs_choose_program(cs_session *session, const cs_measure_options *measu
 
 /* On a CPU: takes one stream with all cores in place of the session's plan (program, choices, plan)
  * where it is faster, timed in turn, or as the profile has it; where nothing may be measured and
- * nothing is known, where it is predicted so. `measure` is what the plan was made under. */
-cs_status cs_consider_one_stream(cs_session *session,
-                                 const cs_measure_options *measure) CS_MUST_USE;
+ * nothing is known, where it is predicted so. `measure` is what the plan was made under, `streams`
+ * how that went (consumed): where none on several streams holds the memory limit, one that does is
+ * taken unseen. */
+cs_status cs_consider_one_stream(cs_session *session, const cs_measure_options *measure,
+                                 cs_status streams) CS_MUST_USE;
 
 /* Threads of one stream on this device (0 where that has no meaning). */
 int cs_threads_per_stream(const cs_device_info *info, int n_streams);

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "scheduler/configuration.h"
 
@@ -91,17 +92,28 @@ static bool parse_split(const char **at, cs_configuration *out) {
   return parse_list(at, out->part_of, CS_MAX_SPLIT_STREAMS) == cs_configuration_streams(out);
 }
 
+static bool parse(const char *at, const cs_policy_input *input, cs_configuration *out) {
+  for (int p = 0; p < out->n; p++) {
+    if (!parse_place(&at, input, &out->places[p])) return false;
+  }
+  if (*at == '@' && !parse_split(&at, out)) return false;
+  return *at == '\0' && cs_configuration_valid(out, input);
+}
+
+/* What would be written otherwise is damaged: of a split, say, only the blank before it is left. */
 cs_status cs_configuration_parse(const char *text, const cs_policy_input *input,
                                  cs_configuration *out, bool *valid) {
+  cs_status st = CS_OK;
+  char *written = NULL;
   CS_RETURN_IF_ERROR(cs_configuration_make(input->program->n_tasks, out));
-  *valid = true;
-  for (int p = 0; *valid && p < out->n; p++) {
-    *valid = parse_place(&text, input, &out->places[p]);
+  *valid = parse(text, input, out);
+  if (*valid) {
+    st = cs_configuration_text(out, input->choices, &written);
+    *valid = st == CS_OK && strcmp(written, text) == 0;
   }
-  if (*valid && *text == '@') *valid = parse_split(&text, out);
-  *valid = *valid && *text == '\0' && cs_configuration_valid(out, input);
   if (!*valid) cs_configuration_free(out);
-  return CS_OK;
+  free(written);
+  return st;
 }
 
 /* ---- The program's signature ---- */

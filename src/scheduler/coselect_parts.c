@@ -70,6 +70,7 @@ bool cs_coselect_enter_parts(const cs_coselect *c, int window, const int from[2]
                              cs_configuration *configuration) {
   bool used[CS_MAX_SPLIT_STREAMS], none[CS_MAX_SPLIT_STREAMS] = {false};
   int target[CS_MAX_SPLIT_STREAMS];
+  if (cs_configuration_streams(configuration) > CS_MAX_SPLIT_STREAMS) return false;
   streams_of(c, configuration, window, used);
   if (from[0] >= CS_MAX_SPLIT_STREAMS || from[1] >= CS_MAX_SPLIT_STREAMS) return false;
   if (from[0] == from[1] || !used[from[0]] || !used[from[1]]) return false;

@@ -55,6 +55,18 @@ class Cells(CommandTest):
         code, out, err = self.on_cpu("--models", SMALL, "--batches", "1,2", "--done", self.folder / "done.jsonl")
         self.assertEqual((code, self.records()), (OK, []), err)
 
+    def test_what_cannot_be_begun_is_told_before_anything_runs(self):
+        (self.folder / "damaged.jsonl").write_text('{"schema": "convsched.run/1", "mod')  # as of a full disk
+        (self.folder / "other.jsonl").write_text('{"schema": "x"}\n[1]\n')
+        for more, told in ((("--done", "damaged.jsonl"), "damaged.jsonl"), (("--done", "other.jsonl"), "other.jsonl"),
+                           (("--done", "missing.jsonl"), "missing.jsonl"), (("--models", "nowhere.json"), "nowhere.json"),
+                           (("--out", "nowhere/out.jsonl"), "--out")):
+            code, out, err = self.on_cpu("--models", SMALL, "--batches", "1", *more)
+            self.assertEqual((code, out), (USAGE, ""), err)
+            self.assertIn(told, err)
+            self.assertEqual(len(err.splitlines()), 1, err)
+        self.assertEqual(self.records(), [])
+
     def test_simulated_device(self):
         code, out, err = self.cells("--device", f"sim:{PROFILE}", "--models", "googlenet_bn,resnet50", "--dtypes", "f16",
                                     "--batches", "32")

@@ -210,11 +210,41 @@ static void test_the_profile_decides(void **state) {
   free(signature);
 }
 
+/* What several streams need may be more than a memory limit allows where one stream holds it. */
+static void test_streams_that_hold_no_limit(void **state) {
+  (void)state;
+  if (!has_choice()) skip();
+  cs_session *session = open_session(test_graph, false);
+  const int64_t limits[] = {0, 1, INT64_C(1) << 40}; /* none, too low, high enough */
+  const cs_device_info *info = test_device->backend->vtable->info(test_device->backend);
+  const cs_measure_options measure = {
+      .workspace_limit = session->settings.options.workspace_limit,
+      .threads = cs_threads_per_stream(info, info->default_streams)};
+  for (int i = 0; i < 3; i++) {
+    session->settings.options.memory_limit = limits[i];
+    cs_plan_destroy(session->planned.plan);
+    session->planned.plan = NULL;
+    session->planned.one_stream = false;
+    cs_status st = cs_consider_one_stream(session, &measure, cs_error(CS_CODE_NOT_FOUND, "none"));
+    if (i == 2) {
+      assert_ok(st);
+      assert_one_stream(session);
+      continue;
+    }
+    assert_int_equal(cs_status_code(st), CS_CODE_NOT_FOUND);
+    assert_string_equal(cs_status_message(st), "none");
+    cs_status_free(st);
+    assert_null(session->planned.plan);
+  }
+  cs_session_destroy(session);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_chain_is_measured_both_ways),
       cmocka_unit_test(test_a_chain_without_a_search),
       cmocka_unit_test(test_the_profile_decides),
+      cmocka_unit_test(test_streams_that_hold_no_limit),
   };
   return cmocka_run_group_tests(tests, open_chain, close_chain);
 }

@@ -208,6 +208,17 @@ static void test_text_and_back(void **state) {
     assert_ok(cs_configuration_parse(wrong[i], &input, &back, &valid));
     assert_false(valid);
   }
+  const char *behind[] = {" ", "+", " @", " @1:0,0", " 0.0.00000000"}; /* of more than there is */
+  for (size_t i = 0; i < sizeof behind / sizeof *behind; i++) {
+    char damaged[128];
+    snprintf(damaged, sizeof damaged, "%s%s", text, behind[i]);
+    assert_ok(cs_configuration_parse(damaged, &input, &back, &valid));
+    assert_false(valid);
+  }
+  text[0] = '+'; /* for "2": a number all the same */
+  assert_ok(cs_configuration_parse(text, &input, &back, &valid));
+  assert_false(valid);
+  text[0] = '2';
   text[strlen(text) - 1] = text[strlen(text) - 1] == '0' ? '1' : '0'; /* an unknown candidate */
   assert_ok(cs_configuration_parse(text, &input, &back, &valid));
   assert_false(valid);

@@ -19,6 +19,10 @@ static void streams_go_into_parts_and_out(void **state) {
   assert_false(cs_coselect_enter_parts(c, 0, same, &quarter, to, &configuration));
   assert_false(cs_coselect_enter_parts(c, 0, missing, &quarter, to, &configuration));
   assert_false(cs_coselect_leave_parts(c, 0, &configuration));
+  configuration.places[3].stream = CS_MAX_SPLIT_STREAMS; /* more streams than a split may have */
+  assert_false(cs_coselect_enter_parts(c, 0, from, &quarter, to, &configuration));
+  assert_int_equal(configuration.n_parts, 0);
+  configuration.places[3].stream = 1;
   assert_true(cs_coselect_enter_parts(c, 0, from, &quarter, to, &configuration));
   assert_true(cs_configuration_valid(&configuration, &b.input));
   assert_int_equal(configuration.n_parts, 2);

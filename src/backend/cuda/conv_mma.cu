@@ -60,6 +60,20 @@ bool is_pointwise(const cs_op_desc *desc) {
   return conv->kernel[0] == 1 && conv->kernel[1] == 1 && !padded;
 }
 
+/* With the padding, as offsets of taps outside are added up too. */
+bool window_fits_narrow(const cs_op_desc *desc) {
+  const int64_t *pads = desc->attrs.conv.pads;
+  View in = view_of(&desc->inputs[0]);
+  int64_t left = kNarrowLimit - view_last(in);
+  for (int axis = 0; axis < 2; axis++) {
+    int64_t extent = in.dim[2 + axis] + pads[axis] + pads[2 + axis];
+    int64_t stride = cs_max_i64(in.stride[2 + axis], 1);
+    if (extent >= left / stride) return false;
+    left -= extent * stride;
+  }
+  return true;
+}
+
 bool takes(const cs_op_desc *desc) {
   if (desc->op != CS_OP_CONV || desc->precision == CS_PRECISION_F32) return false;
   const cs_conv_attrs *conv = &desc->attrs.conv;
@@ -71,7 +85,7 @@ bool takes(const cs_op_desc *desc) {
   for (int i = 0; i < desc->n_inputs; i++)
     narrow = narrow && fits_narrow(view_of(&desc->inputs[i]));
   if (desc->has_residual && view_of(&desc->inputs[desc->n_inputs - 1]).stride[1] != 1) return false;
-  return narrow && desc->inputs[0].shape.dims[1] % width == 0 &&
+  return narrow && window_fits_narrow(desc) && desc->inputs[0].shape.dims[1] % width == 0 &&
          channels_vectorise(&desc->inputs[0], width);
 }
 
