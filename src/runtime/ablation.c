@@ -192,9 +192,10 @@ static cs_status measure_alone(cs_session *session, const mixture *m, cs_bench *
   CS_TRY(st, plain(m->base, &start), done);
   CS_TRY(st, make_candidates(m, &own), done);
   CS_TRY(st,
-         cs_search_candidates_of(session, m->model->input, &start, &own,
+         cs_search_candidates_of(session, m->model, bench, &start, &own,
                                  (seconds < 0 ? CS_SEARCH_SECONDS : seconds) / 2, &found),
          done);
+  CS_TRY(st, cs_bench_set(bench, CS_BENCH_BEST, m->base), done);
   st = measure_made(bench, name, &found, list);
 done:
   cs_configuration_free(&start);

@@ -351,27 +351,29 @@ static cs_status run_candidate_rounds(cs_search *s, const cs_configuration *base
   return st;
 }
 
-cs_status cs_search_candidates_of(cs_session *session, const cs_policy_input *input,
+cs_status cs_search_candidates_of(cs_session *session, cs_coselect *model, cs_bench *bench,
                                   const cs_configuration *base, const cs_configuration *other,
                                   double seconds, cs_configuration *out) {
   cs_status st = CS_OK;
   char *signature = NULL;
-  cs_search s = {.session = session, .input = input, .limited = input, .anew = true};
+  const cs_policy_input *input = model->input;
+  cs_search s = {.session = session,
+                 .input = input,
+                 .limited = input,
+                 .model = model,
+                 .bench = bench,
+                 .begun = cs_now_seconds(),
+                 .seconds = seconds,
+                 .anew = true};
   *out = (cs_configuration){0};
   CS_RETURN_IF_ERROR(
       cs_program_signature(input->program, !session->settings.options.no_graph, &signature));
   s.signature = signature;
   CS_TRY(st, cs_device_profile(session->device, session->settings.cache_dir, &s.profile), done);
-  s.begun = cs_now_seconds();
-  s.seconds = seconds;
-  CS_TRY(st, cs_coselect_create(input, &s.model), done);
-  CS_TRY(st, cs_bench_create(session, input, &s.bench), done);
   CS_TRY(st, run_candidate_rounds(&s, base, other), done);
   *out = s.best;
   s.best = (cs_configuration){0};
 done:
-  cs_bench_destroy(s.bench);
-  cs_coselect_destroy(s.model);
   cs_configuration_free(&s.best);
   free(signature);
   return st;

@@ -13,14 +13,6 @@
  * session has parameters, inputs, program and choices; `input` is what its policy will get. */
 cs_status cs_search_schedules(cs_session *session, const cs_policy_input *input) CS_MUST_USE;
 
-/* The best that a search of at most `seconds` finds with other candidates only: streams, order and
- * launches stay those of `base`; `other` is `base` with other candidates, tried first. What it
- * measures goes to the profile, but confirms nothing. NOT_FOUND, NO_MEMORY: the base does not hold
- * the limits. */
-cs_status cs_search_candidates_of(cs_session *session, const cs_policy_input *input,
-                                  const cs_configuration *base, const cs_configuration *other,
-                                  double seconds, cs_configuration *out) CS_MUST_USE;
-
 /* ---- search_bench.c: two schedules of one program, timed in turn ---- */
 
 typedef enum cs_bench_slot { CS_BENCH_BEST, CS_BENCH_TRIAL, CS_BENCH_SLOTS } cs_bench_slot;
@@ -58,5 +50,14 @@ cs_status cs_bench_compare(cs_bench *bench, int n, cs_bench_pairs *out) CS_MUST_
 static inline cs_ratio cs_bench_ratio(const cs_bench_pairs *pairs) {
   return (cs_ratio){pairs->ratio, pairs->low, pairs->high, pairs->n};
 }
+
+/* The best that a search of at most `seconds` finds with other candidates only: streams, order and
+ * launches stay those of `base`; `other` is `base` with other candidates, tried first. Both slots
+ * of the bench, which is of the model's input, hold something else afterwards. What it measures
+ * goes to the profile, but confirms nothing. NOT_FOUND, NO_MEMORY: the base does not hold the
+ * limits. */
+cs_status cs_search_candidates_of(cs_session *session, cs_coselect *model, cs_bench *bench,
+                                  const cs_configuration *base, const cs_configuration *other,
+                                  double seconds, cs_configuration *out) CS_MUST_USE;
 
 #endif

@@ -1,9 +1,8 @@
 /* The search of `coselect`: whole schedules are measured, kept, and used again. */
 #define DEVICE_SPEC "cpu"
-#include "session_fixture.h"
+#include "cpu/search_fixture.h"
 
 #include "runtime/planning.h"
-#include "scheduler/configuration.h"
 
 static cs_session_options coselect_options(void) {
   cs_session_options options;
@@ -14,25 +13,6 @@ static cs_session_options coselect_options(void) {
   options.search_seconds = 5;
   options.search_steps = 6;
   return options;
-}
-
-/* Of the session's program, which `coselect` on a CPU may exchange for that of one stream. */
-static const cs_op_profile *schedules_of(const cs_session *session) {
-  char *signature = NULL;
-  cs_profile *profile = NULL;
-  assert_ok(cs_program_signature(session->planned.program, true, &signature));
-  assert_ok(cs_device_profile(session->device, cache_folder, &profile));
-  const cs_op_profile *known = cs_profile_find(profile, signature);
-  free(signature);
-  return known;
-}
-
-static int confirmed(const cs_op_profile *known) {
-  int n = 0;
-  for (int r = 0; r < known->n_records; r++) {
-    n += known->records[r].measured.samples >= CS_SCHEDULE_CONFIRMED;
-  }
-  return n;
 }
 
 /* Whether it has all cores for one stream, which is found faster when the machine is busy. */

@@ -1,6 +1,6 @@
 /* The search of `coselect` within limits, beside other searches, and where the device is full. */
 #define DEVICE_SPEC "cpu"
-#include "session_fixture.h"
+#include "cpu/search_fixture.h"
 
 #include "runtime/planning.h"
 #include "runtime/search_state.h"
@@ -20,27 +20,6 @@ static cs_session *open_session(const cs_session_options *options) {
   cs_session *session = NULL;
   assert_ok(cs_session_create(test_device, test_graph, options, &session));
   return session;
-}
-
-static char *signature_of(const cs_session *session) {
-  char *signature = NULL;
-  assert_ok(cs_program_signature(session->planned.program, true, &signature));
-  return signature;
-}
-
-static const cs_op_profile *schedules_of(const cs_session *session) {
-  char *signature = signature_of(session);
-  const cs_op_profile *known = cs_profile_find(session->device->profile, signature);
-  free(signature);
-  return known;
-}
-
-static int confirmed(const cs_op_profile *known) {
-  int n = 0;
-  for (int r = 0; r < known->n_records; r++) {
-    n += known->records[r].measured.samples >= CS_SCHEDULE_CONFIRMED;
-  }
-  return n;
 }
 
 /* A limit that no policy's plan holds without being made smaller. */

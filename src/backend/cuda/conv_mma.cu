@@ -13,26 +13,26 @@ namespace {
 
 /* ---- Variants ---- */
 
-/* Large tiles read each operand less often; small ones, and those that share a sum among warps,
- * reach more SMs where there are few pixels. */
-using Tile128x128 = Tile<128, 128, 2, 4, 1, 128, 3>;
-using Tile128x64 = Tile<128, 64, 2, 2, 1, 128, 3>;
-using Tile64x128 = Tile<64, 128, 2, 2, 1, 128, 3>;
-using Tile64x64 = Tile<64, 64, 2, 1, 2, 128, 3>;
-using Tile64x32 = Tile<64, 32, 2, 1, 2, 128, 4>;
-using Tile32x64 = Tile<32, 64, 1, 2, 4, 256, 3>;
-using Tile32x32 = Tile<32, 32, 1, 1, 4, 256, 4>;
-using Tile16x32 = Tile<16, 32, 1, 1, 8, 256, 4>;
+/* X(id, arguments of Tile). Large tiles read each operand less often; small ones, and those that
+ * share a sum among warps, reach more SMs where there are few pixels; the last is for any. */
+#define CS_MMA_TILES(X)                               \
+  X("cuda.mma.v2-128x128", 128, 128, 2, 4, 1, 128, 3) \
+  X("cuda.mma.v2-128x64", 128, 64, 2, 2, 1, 128, 3)   \
+  X("cuda.mma.v2-64x128", 64, 128, 2, 2, 1, 128, 3)   \
+  X("cuda.mma.v2-64x64", 64, 64, 2, 1, 2, 128, 3)     \
+  X("cuda.mma.v2-64x32", 64, 32, 2, 1, 2, 128, 4)     \
+  X("cuda.mma.v2-32x64", 32, 64, 1, 2, 4, 256, 3)     \
+  X("cuda.mma.v2-32x32", 32, 32, 1, 1, 4, 256, 4)     \
+  X("cuda.mma.v2-16x32", 16, 32, 1, 1, 8, 256, 4)
 
 struct MmaVariant {
   const char *id;
   int rows, columns; /* of a tile */
 };
 const MmaVariant kVariants[] = {
-    {"cuda.mma.v2-128x128", 128, 128}, {"cuda.mma.v2-128x64", 128, 64},
-    {"cuda.mma.v2-64x128", 64, 128},   {"cuda.mma.v2-64x64", 64, 64},
-    {"cuda.mma.v2-64x32", 64, 32},     {"cuda.mma.v2-32x64", 32, 64},
-    {"cuda.mma.v2-32x32", 32, 32},     {"cuda.mma.v2-16x32", 16, 32},
+#define CS_MMA_VARIANT(id, m, n, ...) {id, m, n},
+    CS_MMA_TILES(CS_MMA_VARIANT)
+#undef CS_MMA_VARIANT
 };
 constexpr int kVariantCount = (int)(sizeof kVariants / sizeof *kVariants);
 
@@ -226,32 +226,26 @@ cs_status launch_parts(const cs_cuda_merge_part *parts, int n, int variant, cuda
                    : launch_tile<T, C, false>(params, blocks, stream);
 }
 
-template <typename T>
-cs_status launch_variant(const cs_cuda_merge_part *parts, int n, int variant, cudaStream_t stream) {
-  switch (variant) {
-    case 0:
-      return launch_parts<T, Tile128x128>(parts, n, variant, stream);
-    case 1:
-      return launch_parts<T, Tile128x64>(parts, n, variant, stream);
-    case 2:
-      return launch_parts<T, Tile64x128>(parts, n, variant, stream);
-    case 3:
-      return launch_parts<T, Tile64x64>(parts, n, variant, stream);
-    case 4:
-      return launch_parts<T, Tile64x32>(parts, n, variant, stream);
-    case 5:
-      return launch_parts<T, Tile32x64>(parts, n, variant, stream);
-    case 6:
-      return launch_parts<T, Tile32x32>(parts, n, variant, stream);
-    default:
-      return launch_parts<T, Tile16x32>(parts, n, variant, stream);
-  }
+using PartsLauncher = cs_status (*)(const cs_cuda_merge_part *parts, int n, int variant,
+                                    cudaStream_t stream);
+
+cs_status launch_variant(cs_dtype dtype, int variant, const cs_cuda_merge_part *parts, int n,
+                         cudaStream_t stream) {
+  return by_dtype(dtype, [&](auto type) {
+    static constexpr PartsLauncher launchers[] = {
+#define CS_MMA_LAUNCHER(id, ...) launch_parts<decltype(type), Tile<__VA_ARGS__>>,
+        CS_MMA_TILES(CS_MMA_LAUNCHER)
+#undef CS_MMA_LAUNCHER
+    };
+    return launchers[variant](parts, n, variant, stream);
+  });
 }
 
+/* The caller found the variant among those of the operation. */
 cs_status mma_launch(const cs_op_desc *desc, const char *id, const void *const *inputs,
                      const void *weights, void *output, cudaStream_t stream) {
   cs_cuda_merge_part part = {desc, inputs, weights, output};
-  return cs_cuda_kernel_launch_merged(&part, 1, id, stream);
+  return launch_variant(desc->output.dtype, variant_of(id), &part, 1, stream);
 }
 
 }  // namespace
@@ -273,6 +267,5 @@ cs_status cs_cuda_kernel_launch_merged(const cs_cuda_merge_part *parts, int n, c
   for (int i = 0; i < n; i++)
     if (!takes(parts[i].desc) || parts[i].desc->output.dtype != dtype)
       return cs_error(CS_CODE_BAD_INPUT, "%s does not take operation %d of a launch", id, i);
-  return by_dtype(
-      dtype, [&](auto type) { return launch_variant<decltype(type)>(parts, n, variant, stream); });
+  return launch_variant(dtype, variant, parts, n, stream);
 }
