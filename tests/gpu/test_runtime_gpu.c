@@ -108,7 +108,8 @@ static void test_parts_and_priorities(void **state) {
       assert_status(cs_realised_reschedule(&session->realised, plan), CS_CODE_BAD_INPUT,
                     "on a device that is split");
     }
-    plan->n_parts = 0;
+    free(plan->stream_part);
+    plan->stream_part = NULL, plan->n_parts = 0;
     assert_ok(cs_realised_reschedule(&session->realised, plan));
     assert_verified(session, CS_VERIFY_FULL);
     cs_session_destroy(session);

@@ -113,16 +113,6 @@ int64_t mma_weight_bytes(const cs_op_desc *desc) {
   return filters_bytes(desc) + weight_part_bytes(bias);
 }
 
-/* To the nearest tf32, ties away from zero, as cvt.rna does; infinities and NaN stay. */
-float round_tf32(float value) {
-  uint32_t bits;
-  memcpy(&bits, &value, sizeof bits);
-  if ((bits & 0x7f800000u) == 0x7f800000u) return value;
-  bits = (bits + 0x1000u) & ~0x1fffu;
-  memcpy(&value, &bits, sizeof bits);
-  return value;
-}
-
 void mma_pack(const cs_op_desc *desc, const float *weight, const float *bias, void *host_out) {
   const cs_conv_attrs *conv = &desc->attrs.conv;
   int64_t taps = conv->kernel[0] * conv->kernel[1], channels = desc->inputs[0].shape.dims[1];

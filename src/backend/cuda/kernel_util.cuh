@@ -317,7 +317,7 @@ struct KernelFamily {
 };
 extern const KernelFamily cs_pool_family, cs_lrn_family, cs_softmax_family, cs_batch_norm_family,
     cs_elementwise_family, cs_copy_family, cs_pad_family, cs_gemm_family, cs_conv_family,
-    cs_mma_family;
+    cs_mma_family, cs_few_family;
 
 /* Appends an id while there is room; counts always. */
 inline void add_variant(const char **ids, int capacity, int *count, const char *id) {

@@ -35,29 +35,43 @@ static const KernelFamily *family_of(cs_op op) {
   }
 }
 
-/* A second family for the same operator: its kernels merge. */
-static const KernelFamily *family_of_id(const cs_op_desc *desc, const char *id) {
-  return cs_cuda_kernel_merges(id) ? &cs_mma_family : family_of(desc->op);
-}
+/* Further families for the same operators. */
+static const KernelFamily *const kTensorCore[] = {&cs_mma_family, &cs_few_family};
 
 int cs_cuda_kernel_variants(const cs_op_desc *desc, const char **ids, int capacity) {
   const KernelFamily *family = family_of(desc->op);
   if (!family || !plain_tensors(desc)) return 0;
   int count = family->variants(desc, ids, capacity);
-  int kept = count < capacity ? count : capacity;
-  return count + cs_mma_family.variants(desc, ids + kept, capacity - kept);
+  for (const KernelFamily *more : kTensorCore) {
+    int kept = count < capacity ? count : capacity;
+    count += more->variants(desc, ids + kept, capacity - kept);
+  }
+  return count;
+}
+
+static bool has_variant(const KernelFamily *family, const cs_op_desc *desc, const char *id) {
+  const char *ids[CS_CUDA_VARIANTS_MOST];
+  int count = family->variants(desc, ids, CS_CUDA_VARIANTS_MOST);
+  for (int i = 0; i < count; i++)
+    if (strcmp(ids[i], id) == 0) return true;
+  return false;
+}
+
+/* NULL: the operation has no such variant. */
+static const KernelFamily *family_of_id(const cs_op_desc *desc, const char *id) {
+  const KernelFamily *family = family_of(desc->op);
+  if (!family || !plain_tensors(desc)) return NULL;
+  if (has_variant(family, desc, id)) return family;
+  for (const KernelFamily *more : kTensorCore)
+    if (has_variant(more, desc, id)) return more;
+  return NULL;
 }
 
 static cs_status find_variant(const cs_op_desc *desc, const char *id, const KernelFamily **out) {
-  const char *ids[CS_CUDA_VARIANTS_MOST];
-  int count = cs_cuda_kernel_variants(desc, ids, CS_CUDA_VARIANTS_MOST);
-  for (int i = 0; i < count; i++) {
-    if (strcmp(ids[i], id) != 0) continue;
-    *out = family_of_id(desc, id);
-    return CS_OK;
-  }
+  *out = family_of_id(desc, id);
+  if (*out) return CS_OK;
   return cs_error(CS_CODE_BAD_INPUT, "%s: no kernel \"%s\" for this operation; %d others apply",
-                  cs_op_name(desc->op), id, count);
+                  cs_op_name(desc->op), id, cs_cuda_kernel_variants(desc, NULL, 0));
 }
 
 int64_t cs_cuda_kernel_weight_bytes(const cs_op_desc *desc, const char *id) {
