@@ -149,7 +149,9 @@ def example_run():
     figures = {"concurrency": 1.5, "overlapped_us": 2.0, "busy_us": 6.0, "active_us": 4.0, "span_us": 4.5}
     return {
         "schema": "convsched.run/1", "model": "m", "batch": 1, "dtype": "f16", "command": "convsched run m.json",
-        "device": {"name": "d"}, "policies": [{
+        "device": {"name": "d"},
+        "timings_s": {"load": 0.1, "profile": 2.0, "plan": 0.1, "prepare": 0.2, "first_result": None, "verify": 1.5},
+        "policies": [{
             "name": "coselect",
             "fallbacks": {"confidence": 0.95, "untried": 1, "blocks": [
                 {"first": "a", "last": "c", "tasks": 3, "streams": 2, "fell_back": True, "limiter": "registers",
@@ -178,6 +180,8 @@ def check_runs():
     wrong += accepted_changes(validator, "an example of a run", record, {
         "another schema": lambda r: r.update(schema="convsched.run/2"),
         "no policies": lambda r: r.update(policies=[]),
+        "a verification that took less than no time": lambda r: r["timings_s"].update(verify=-1),
+        "an unknown timing": lambda r: r["timings_s"].update(extra=1.0),
         "an overlap without blocks": lambda r: r["policies"][0]["overlap"].pop("blocks"),
         "a block of no tasks": lambda r: r["policies"][0]["overlap"]["blocks"][0].update(tasks=[]),
         "a block of more": lambda r: r["policies"][0]["overlap"]["blocks"][0].update(extra=1),

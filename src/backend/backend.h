@@ -12,6 +12,7 @@
 #ifndef CONVSCHED_BACKEND_BACKEND_H_
 #define CONVSCHED_BACKEND_BACKEND_H_
 
+#include "backend/error_measure.h"
 #include "graph/op.h"
 #include "profiler/candidate.h"
 #include "profiler/counters.h"
@@ -205,6 +206,12 @@ typedef struct cs_backend_vtable {
   cs_status (*reference)(cs_backend *backend, const cs_op_desc *desc, const void *const *inputs,
                          const float *weight, const float *bias, double *value,
                          double *magnitude) CS_MUST_USE;
+  /* Optional (default: download, run the plain C reference and compare): how far the device's own
+   * `output` (as desc->output says) is from that reference of its inputs. The elements stay on the
+   * device. The same bits every time. */
+  cs_status (*reference_error)(cs_backend *backend, const cs_op_desc *desc,
+                               const void *const *inputs, const float *weight, const float *bias,
+                               const void *output, cs_error_measure *out) CS_MUST_USE;
 
   /* Optional (default: the device is there, and its profile is the cache's). A device that was
    * recorded elsewhere: all that is known of it. It belongs to the backend, is read only, and grows

@@ -80,6 +80,8 @@ static json_t *timings_json(const run_case *run) {
   json_object_set_new(timings, "load", json_real(load));
   json_object_set_new(timings, "first_result",
                       run->first_result_s > 0 ? json_real(run->first_result_s) : json_null());
+  json_object_set_new(timings, "verify",
+                      run->verify_s > 0 ? json_real(run->verify_s) : json_null());
   return timings;
 }
 

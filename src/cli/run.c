@@ -81,6 +81,7 @@ static cs_status sample_all(run_case *run) {
 static cs_status verify_all(run_case *run) {
   run->passed = true;
   if (run->options->verify < 0) return CS_OK;
+  double started = cli_now();
   for (int i = 0; i < run->n; i++) {
     CS_RETURN_IF_ERROR(cli_check_interrupt());
     run_contender *contender = &run->contenders[i];
@@ -89,6 +90,7 @@ static cs_status verify_all(run_case *run) {
     contender->verified = true;
     if (!contender->verification.passed) run->passed = false;
   }
+  run->verify_s = cli_now() - started;
   return CS_OK;
 }
 

@@ -34,6 +34,7 @@ typedef struct run_case {
   double load_s;  /* reading the graph */
   double
       first_result_s; /* from the start of the process to the first output; 0: not the first case */
+  double verify_s;    /* verifying all contenders; 0: not asked for */
   bool passed;
   json_t *ablation; /* NULL: not asked for */
 } run_case;

@@ -151,6 +151,7 @@ static void print_details(const run_case *run, cs_strbuf *text) {
   if (run->first_result_s > 0) {
     cs_strbuf_printf(text, "First result after %.3f s.\n", run->first_result_s);
   }
+  if (run->verify_s > 0) cs_strbuf_printf(text, "Verified in %.3f s.\n", run->verify_s);
 }
 
 static void print_column_names(const run_case *run, cs_strbuf *text) {

@@ -50,10 +50,47 @@ done:
   return st;
 }
 
-static cs_status reference_of(const node_check *check, const cs_task *task, double *value,
-                              double *magnitude) {
+/* The output of a task against the plain C reference. */
+static cs_status error_on_host(const node_check *check, const cs_task *task, const float *weight,
+                               const float *bias, cs_error_measure *error) {
+  cs_status st = CS_OK;
+  int64_t count;
+  CS_RETURN_IF_ERROR(cs_shape_elements(&task->desc.output.shape, &count));
+  float *out = cs_calloc((size_t)count, sizeof *out);
+  double *value = cs_calloc((size_t)count, sizeof *value);
+  double *magnitude = cs_calloc((size_t)count, sizeof *magnitude);
+  if (!out || !value || !magnitude) {
+    st = cs_no_memory("a node's reference", (size_t)count * 2 * sizeof(double));
+    goto done;
+  }
+  CS_TRY(st, reference_from_host(check, task, weight, bias, value, magnitude), done);
+  CS_TRY(st,
+         cs_tensor_read(&check->run->realised, check->run->session->planned.program,
+                        check->run->plan, task->output, out),
+         done);
+  *error = cs_measure_error(out, value, magnitude, count);
+done:
+  free(out);
+  free(value);
+  free(magnitude);
+  return st;
+}
+
+static cs_status error_on_device(const node_check *check, const cs_task *task, const float *weight,
+                                 const float *bias, cs_error_measure *error) {
   const cs_program *program = check->run->session->planned.program;
-  cs_backend *backend = check->run->realised.backend;
+  const cs_realised *realised = &check->run->realised;
+  const void *inputs[CS_MAX_OP_INPUTS] = {NULL};
+  for (int i = 0; i < task->desc.n_inputs; i++) {
+    inputs[i] = cs_realised_tensor(realised, program, check->run->plan, task->inputs[i]);
+  }
+  return realised->backend->vtable->reference_error(
+      realised->backend, &task->desc, inputs, weight, bias,
+      cs_realised_tensor(realised, program, check->run->plan, task->output), error);
+}
+
+static cs_status error_of(const node_check *check, const cs_task *task, cs_error_measure *error) {
+  const cs_program *program = check->run->session->planned.program;
   float *weight = NULL, *bias = NULL;
   int64_t n_weight = 0, n_bias = 0;
   if (task->node >= 0) {
@@ -64,17 +101,9 @@ static cs_status reference_of(const node_check *check, const cs_task *task, doub
       cs_round_to_dtype(task->desc.output.dtype, weight, n_weight);
     }
   }
-  cs_status st;
-  if (backend->vtable->reference) {
-    const void *inputs[CS_MAX_OP_INPUTS] = {NULL};
-    for (int i = 0; i < task->desc.n_inputs; i++) {
-      inputs[i] =
-          cs_realised_tensor(&check->run->realised, program, check->run->plan, task->inputs[i]);
-    }
-    st = backend->vtable->reference(backend, &task->desc, inputs, weight, bias, value, magnitude);
-  } else {
-    st = reference_from_host(check, task, weight, bias, value, magnitude);
-  }
+  cs_status st = check->run->realised.backend->vtable->reference_error
+                     ? error_on_device(check, task, weight, bias, error)
+                     : error_on_host(check, task, weight, bias, error);
   free(weight);
   free(bias);
   return st;
@@ -102,29 +131,12 @@ static void judge(node_check *check, const cs_task *task, uint32_t notes,
 }
 
 static cs_status check_node(node_check *check, int position) {
-  const cs_program *program = check->run->session->planned.program;
   const cs_plan_task *planned = &check->run->plan->tasks[position];
-  const cs_task *task = &program->tasks[planned->task];
-  cs_status st = CS_OK;
-  int64_t count;
-  CS_RETURN_IF_ERROR(cs_shape_elements(&task->desc.output.shape, &count));
-  float *out = cs_calloc((size_t)count, sizeof *out);
-  double *value = cs_calloc((size_t)count, sizeof *value);
-  double *magnitude = cs_calloc((size_t)count, sizeof *magnitude);
-  if (!out || !value || !magnitude) {
-    st = cs_no_memory("a node's reference", (size_t)count * 2 * sizeof(double));
-    goto done;
-  }
-  CS_TRY(st, reference_of(check, task, value, magnitude), done);
-  CS_TRY(st, cs_tensor_read(&check->run->realised, program, check->run->plan, task->output, out),
-         done);
-  cs_error_measure error = cs_measure_error(out, value, magnitude, count);
+  const cs_task *task = &check->run->session->planned.program->tasks[planned->task];
+  cs_error_measure error = {0};
+  CS_RETURN_IF_ERROR(cs_annotate(error_of(check, task, &error), "verifying %s: ", task->name));
   judge(check, task, planned->candidate.notes, &error);
-done:
-  free(out);
-  free(value);
-  free(magnitude);
-  return cs_annotate(st, "verifying %s: ", task->name);
+  return CS_OK;
 }
 
 /* ---- Where a NaN or an infinity comes from ---- */
@@ -160,7 +172,7 @@ static cs_status mark_origin(const cs_serial_run *run, int position, bool *origi
 static cs_status check_nodes(node_check *check, cs_verify_level level, const bool *must) {
   const cs_program *program = check->run->session->planned.program;
   bool seen[CS_OP_COUNT] = {false};
-  bool on_host = !check->run->realised.backend->vtable->reference;
+  bool on_host = !check->run->realised.backend->vtable->reference_error;
   double budget = SAMPLE_FLOPS;
   int start = (int)(check->run->session->settings.options.seed % SAMPLE_STRIDE);
   for (int p = 0; p < check->run->plan->n_tasks; p++) {

@@ -22,6 +22,8 @@ class Run(CommandTest):
         self.assertEqual((record["model"], record["batch"], record["dtype"]), ("tiny", 2, "f32"))
         for key in ("commit", "command", "seed", "graph_hash", "device", "bounds", "timings_s"):
             self.assertIn(key, record)
+        self.assertEqual(set(record["timings_s"]), {"load", "profile", "plan", "prepare", "first_result", "verify"})
+        self.assertGreater(record["timings_s"]["verify"], 0)
         self.assertTrue(record["verification"]["passed"])
         policies = {p["name"]: p for p in record["policies"]}
         self.assertEqual(set(policies), {"sequential", "streams"})
@@ -53,6 +55,11 @@ class Run(CommandTest):
         for policy in policies.values():
             self.assertTrue(policy["verification"]["passed"])
             self.assertIn("speedup_vs_sequential", policy)
+
+    def test_no_verification_takes_no_time(self):
+        record = self.record("--verify", "none")
+        self.assertIsNone(record["verification"])
+        self.assertIsNone(record["timings_s"]["verify"])
 
     def test_full_verification_checks_every_operation(self):
         record = self.record("--verify", "full")

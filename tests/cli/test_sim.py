@@ -85,6 +85,7 @@ class Run(SimTest):
                 record = self.record("--policy", "all", model=model, dtype=dtype, batch=batch)
                 self.assertIs(record["predicted"], True)
                 self.assertIsNone(record["verification"])
+                self.assertIsNone(record["timings_s"]["verify"])
                 self.assertEqual(record["device"]["backend"], "sim")
                 policies = {policy["name"]: policy for policy in record["policies"]}
                 self.assertEqual(set(policies), set(POLICIES))

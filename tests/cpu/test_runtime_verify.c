@@ -94,6 +94,65 @@ static void test_verification_fits_where_workspaces_share(void **state) {
   cs_session_destroy(session);
 }
 
+/* ---- A device that measures errors itself ---- */
+
+static int measured_by_device, wrong_by_device; /* wrong: how many of its nodes it finds wrong */
+
+static cs_status own_error(cs_backend *backend, const cs_op_desc *desc, const void *const *inputs,
+                           const float *weight, const float *bias, const void *output,
+                           cs_error_measure *out) {
+  (void)backend;
+  double *logical[CS_MAX_OP_INPUTS] = {NULL};
+  int64_t n;
+  for (int i = 0; i < desc->n_inputs; i++) {
+    CS_RETURN_IF_ERROR(cs_shape_elements(&desc->inputs[i].shape, &n));
+    logical[i] = cs_calloc((size_t)n, sizeof(double));
+    assert_non_null(logical[i]);
+    cs_tensor_to_f64(&desc->inputs[i], inputs[i], logical[i]);
+  }
+  CS_RETURN_IF_ERROR(cs_shape_elements(&desc->output.shape, &n));
+  float *found = cs_calloc((size_t)n, sizeof *found);
+  double *value = cs_calloc((size_t)n, sizeof *value),
+         *magnitude = cs_calloc((size_t)n, sizeof *value);
+  assert_true(found && value && magnitude);
+  cs_tensor_to_f32(&desc->output, output, found);
+  cs_status st =
+      cs_reference_run(desc, (const double *const *)logical, weight, bias, value, magnitude, 0);
+  if (st == CS_OK) *out = cs_measure_error(found, value, magnitude, n);
+  if (measured_by_device++ < wrong_by_device) out->rel_l2 = 0.5;
+  for (int i = 0; i < CS_MAX_OP_INPUTS; i++) free(logical[i]);
+  free(found);
+  free(value);
+  free(magnitude);
+  return st;
+}
+
+/* It is asked for every node, is given what the host would read, and is believed. */
+static void test_a_device_may_measure_its_errors_itself(void **state) {
+  (void)state;
+  cs_session *session = new_session("streams");
+  cs_verification by_host = verify(session, CS_VERIFY_FULL);
+  const cs_backend_vtable *former = test_device->backend->vtable;
+  cs_backend_vtable with = *former;
+  with.reference_error = own_error;
+  test_device->backend->vtable = &with;
+  measured_by_device = wrong_by_device = 0;
+  cs_verification by_device = verify(session, CS_VERIFY_FULL);
+  assert_int_equal(measured_by_device, session->planned.plan->n_tasks);
+  assert_int_equal(by_device.nodes_checked, by_host.nodes_checked);
+  assert_true(by_device.passed && by_host.passed);
+  assert_true(by_device.rel_l2 == by_host.rel_l2 && by_device.max_scaled == by_host.max_scaled);
+  assert_string_equal(by_device.worst_node, by_host.worst_node);
+
+  measured_by_device = 0;
+  wrong_by_device = 1;
+  by_device = verify(session, CS_VERIFY_FULL);
+  assert_false(by_device.passed);
+  assert_true(by_device.rel_l2 == 0.5);
+  test_device->backend->vtable = former;
+  cs_session_destroy(session);
+}
+
 /* ---- Not finite ---- */
 
 static const char chain_json[] =
@@ -173,6 +232,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_inputs_of_device_arrays_are_verified_and_forked),
       cmocka_unit_test(test_verification_fits_where_workspaces_share),
+      cmocka_unit_test(test_a_device_may_measure_its_errors_itself),
       cmocka_unit_test(test_finite_values_pass),
       cmocka_unit_test(test_overflow_is_wrong_and_says_where),
       cmocka_unit_test(test_infinite_inputs_may_give_infinite_outputs),

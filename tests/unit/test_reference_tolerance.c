@@ -171,12 +171,38 @@ static void limits_grow_with_the_reduction_and_the_storage_unit(void **state) {
   free(l);
 }
 
+/* What a device does whose blocks each sum a part. */
+static void sums_of_parts_are_the_whole(void **state) {
+  (void)state;
+  layer *l = make_layer(CS_PRECISION_F16);
+  l->out[OUT / 3] += 1;
+  for (int finite = 1; finite >= 0; finite--) {
+    if (!finite) l->out[OUT / 2] = NAN;
+    cs_error_measure whole = cs_measure_error(l->out, l->value, l->magnitude, OUT);
+    cs_error_sums sums = cs_no_error();
+    for (int part = 0; part < 7; part++) {
+      cs_error_sums some = cs_no_error();
+      for (int i = part; i < OUT; i += 7) {
+        cs_error_add(&some, (double)l->out[i], l->value[i], l->magnitude[i]);
+      }
+      cs_error_merge(&sums, &some);
+    }
+    cs_error_measure found = cs_error_of(&sums);
+    assert_true(fabs(found.rel_l2 - whole.rel_l2) <= 1e-12 * whole.rel_l2);
+    assert_true(found.max_scaled == whole.max_scaled && whole.max_scaled > 0);
+    assert_int_equal(found.finite, finite);
+    assert_int_equal(whole.finite, finite);
+  }
+  free(l);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(rounding_passes),
       cmocka_unit_test(planted_mistakes_fail_in_every_precision),
       cmocka_unit_test(narrower_arithmetic_fails_in_f32),
       cmocka_unit_test(measures),
+      cmocka_unit_test(sums_of_parts_are_the_whole),
       cmocka_unit_test(winograd_has_more_room_for_larger_filters),
       cmocka_unit_test(limits_grow_with_the_reduction_and_the_storage_unit),
   };

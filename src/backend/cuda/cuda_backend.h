@@ -67,5 +67,8 @@ cs_status cs_cuda_state(cs_backend *backend, cs_device_state *out) CS_MUST_USE;
 cs_status cs_cuda_reference(cs_backend *backend, const cs_op_desc *desc, const void *const *inputs,
                             const float *weight, const float *bias, double *value,
                             double *magnitude) CS_MUST_USE;
+cs_status cs_cuda_reference_error(cs_backend *backend, const cs_op_desc *desc,
+                                  const void *const *inputs, const float *weight, const float *bias,
+                                  const void *output, cs_error_measure *out) CS_MUST_USE;
 
 #endif

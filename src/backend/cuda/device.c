@@ -126,6 +126,7 @@ static const cs_backend_vtable cuda_vtable = {
     .import_tensor = cs_cuda_import,
     .export_tensor = cs_cuda_export,
     .reference = cs_cuda_reference,
+    .reference_error = cs_cuda_reference_error,
 };
 
 static cs_status open_device(cs_cuda_backend *cuda, int index) {

@@ -1,39 +1,84 @@
-#include <string.h>
+#include <stdlib.h>
 
 #include "backend/cuda/cuda_backend.h"
 #include "backend/cuda/kernels.h"
+
+/* Weight and bias as f32 arrays on the device; NULL where there is none. */
+typedef struct device_params {
+  void *weight, *bias;
+} device_params;
+
+static void release_params(cs_backend *backend, device_params *params) {
+  cs_cuda_release(backend, params->weight);
+  cs_cuda_release(backend, params->bias);
+}
+
+static cs_status upload_array(cs_backend *backend, const float *array, int64_t n, void **out) {
+  if (!array || n == 0) return CS_OK;
+  const int64_t bytes = n * (int64_t)sizeof *array;
+  CS_RETURN_IF_ERROR(cs_cuda_allocate(backend, bytes, out));
+  return cs_cuda_upload(backend, *out, array, bytes);
+}
+
+/* release_params() releases what there is of them, also after an error. */
+static cs_status upload_params(cs_backend *backend, const cs_op_desc *desc, const float *weight,
+                               const float *bias, device_params *out) {
+  CS_RETURN_IF_ERROR(upload_array(backend, weight, cs_op_weight_elements(desc), &out->weight));
+  return upload_array(backend, bias, cs_op_bias_elements(desc), &out->bias);
+}
 
 cs_status cs_cuda_reference(cs_backend *backend, const cs_op_desc *desc, const void *const *inputs,
                             const float *weight, const float *bias, double *value,
                             double *magnitude) {
   cs_status st = CS_OK;
-  void *device_weight = NULL, *device_bias = NULL, *results = NULL;
-  int64_t n = 0, n_weight = weight ? cs_op_weight_elements(desc) : 0;
-  int64_t n_bias = bias ? cs_op_bias_elements(desc) : 0;
+  device_params params = {0};
+  void *results = NULL;
+  int64_t n = 0;
   const int64_t size = (int64_t)sizeof(double);
   CS_RETURN_IF_ERROR(cs_shape_elements(&desc->output.shape, &n));
-  if (n_weight) {
-    CS_TRY(st, cs_cuda_allocate(backend, n_weight * 4, &device_weight), done);
-    CS_TRY(st, cs_cuda_upload(backend, device_weight, weight, n_weight * 4), done);
-  }
-  if (n_bias) {
-    CS_TRY(st, cs_cuda_allocate(backend, n_bias * 4, &device_bias), done);
-    CS_TRY(st, cs_cuda_upload(backend, device_bias, bias, n_bias * 4), done);
-  }
+  CS_TRY(st, upload_params(backend, desc, weight, bias, &params), done);
   CS_TRY(st, cs_cuda_allocate(backend, 2 * n * size, &results), done);
   double *device_value = results, *device_magnitude = device_value + n;
   cudaStream_t stream;
   CS_TRY(st, cs_cuda_stream(cs_cuda(backend), 0, false, &stream), done);
   CS_TRY(st,
-         cs_cuda_reference_launch(desc, inputs, device_weight, device_bias, device_value,
+         cs_cuda_reference_launch(desc, inputs, params.weight, params.bias, device_value,
                                   device_magnitude, stream),
          done);
   CS_TRY(st, cs_cuda_status(cudaStreamSynchronize(stream), "running the reference"), done);
   CS_TRY(st, cs_cuda_download(backend, value, device_value, n * size), done);
   if (magnitude) CS_TRY(st, cs_cuda_download(backend, magnitude, device_magnitude, n * size), done);
 done:
-  cs_cuda_release(backend, device_weight);
-  cs_cuda_release(backend, device_bias);
+  release_params(backend, &params);
   cs_cuda_release(backend, results);
+  return st;
+}
+
+cs_status cs_cuda_reference_error(cs_backend *backend, const cs_op_desc *desc,
+                                  const void *const *inputs, const float *weight, const float *bias,
+                                  const void *output, cs_error_measure *out) {
+  cs_status st = CS_OK;
+  device_params params = {0};
+  void *device_sums = NULL;
+  const int64_t bytes = CS_CUDA_ERROR_SUMS * (int64_t)sizeof(cs_error_sums);
+  cs_error_sums *sums = cs_calloc(1, (size_t)bytes), whole = cs_no_error();
+  int n = 0;
+  if (!sums) return cs_no_memory("the sums of an error", (size_t)bytes);
+  CS_TRY(st, upload_params(backend, desc, weight, bias, &params), done);
+  CS_TRY(st, cs_cuda_allocate(backend, bytes, &device_sums), done);
+  cudaStream_t stream;
+  CS_TRY(st, cs_cuda_stream(cs_cuda(backend), 0, false, &stream), done);
+  CS_TRY(st,
+         cs_cuda_reference_error_launch(desc, inputs, params.weight, params.bias, output,
+                                        device_sums, &n, stream),
+         done);
+  CS_TRY(st, cs_cuda_status(cudaStreamSynchronize(stream), "running the reference"), done);
+  CS_TRY(st, cs_cuda_download(backend, sums, device_sums, n * (int64_t)sizeof *sums), done);
+  for (int i = 0; i < n; i++) cs_error_merge(&whole, &sums[i]);
+  *out = cs_error_of(&whole);
+done:
+  release_params(backend, &params);
+  cs_cuda_release(backend, device_sums);
+  free(sums);
   return st;
 }

@@ -5,6 +5,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "backend/error_measure.h"
 #include "graph/op.h"
 
 #ifdef __cplusplus
@@ -59,6 +60,14 @@ cs_status cs_cuda_copy_launch(const cs_tensor_desc *from_desc, const void *from,
 cs_status cs_cuda_reference_launch(const cs_op_desc *desc, const void *const *inputs,
                                    const float *weight, const float *bias, double *value,
                                    double *magnitude, cudaStream_t stream) CS_MUST_USE;
+/* The same compared at once with `output`, as desc->output says: one sum for each block, over
+ * elements that depend on their number alone. Writes *n_sums of `sums`, at most CS_CUDA_ERROR_SUMS.
+ */
+#define CS_CUDA_ERROR_SUMS 8192
+cs_status cs_cuda_reference_error_launch(const cs_op_desc *desc, const void *const *inputs,
+                                         const float *weight, const float *bias, const void *output,
+                                         cs_error_sums *sums, int *n_sums,
+                                         cudaStream_t stream) CS_MUST_USE;
 
 /* Keeps the device busy for about `us` microseconds (one block, spinning on the global timer). */
 cs_status cs_cuda_spin_launch(double us, cudaStream_t stream) CS_MUST_USE;

@@ -1,5 +1,6 @@
 /* The double twin of the plain C reference: each operation by definition, one thread an output
- * element, double sums. Value and magnitude come out as row-major NCHW doubles. */
+ * element, double sums. Value and magnitude come out as row-major NCHW doubles, or are compared
+ * with an output where they are made: then nothing but a sum for each block is written. */
 #include "backend/cuda/kernel_util.cuh"
 
 struct RefTensor {
@@ -11,7 +12,6 @@ struct RefTensor {
 struct RefParams {
   RefTensor in[CS_MAX_OP_INPUTS];
   const float *weight, *bias;
-  double *value, *magnitude;
   int64_t total, dim[4];
   cs_attrs attrs;
   cs_activation act, own_act; /* behind the operation; the operation itself */
@@ -187,15 +187,17 @@ __device__ RefSum ref_pointwise(const RefParams &p, int64_t n, int64_t c, int64_
   return {ref_activate(p.own_act, x), fabs(x)};
 }
 
-__global__ void cs_reference_kernel(const __grid_constant__ RefParams p) {
-  int64_t index = thread_index<int64_t>();
-  if (index >= p.total) return;
-  int64_t at[4], rest = index;
+/* The place of a row-major index. */
+__device__ __forceinline__ void ref_place(const RefParams &p, int64_t index, int64_t (&at)[4]) {
 #pragma unroll
   for (int axis = 3; axis >= 0; axis--) {
-    at[axis] = rest % p.dim[axis];
-    rest /= p.dim[axis];
+    at[axis] = index % p.dim[axis];
+    index /= p.dim[axis];
   }
+}
+
+/* One element, activated; the magnitude is that of the sum before. */
+__device__ __forceinline__ RefSum ref_element(const RefParams &p, const int64_t (&at)[4]) {
   RefSum sum;
   switch (p.op) {
     case CS_OP_CONV:
@@ -233,37 +235,118 @@ __global__ void cs_reference_kernel(const __grid_constant__ RefParams p) {
                                    : ref_load(p.in[2], at[0], at[1], at[2], at[3]);
     ref_add(&sum, added);
   }
-  p.value[index] = ref_activate(p.act, sum.value);
+  return {ref_activate(p.act, sum.value), sum.magnitude};
+}
+
+struct RefArrayParams {
+  RefParams op;
+  double *value, *magnitude;
+};
+
+__global__ void cs_reference_kernel(const __grid_constant__ RefArrayParams p) {
+  int64_t index = thread_index<int64_t>(), at[4];
+  if (index >= p.op.total) return;
+  ref_place(p.op, index, at);
+  RefSum sum = ref_element(p.op, at);
+  p.value[index] = sum.value;
   p.magnitude[index] = sum.magnitude;
 }
+
+/* ---- Compared with an output ---- */
+
+constexpr int kMostWarps = 8; /* of a block of block_size() threads */
+
+struct RefErrorParams {
+  RefParams op;
+  RefTensor out;
+  cs_error_sums *sums; /* one a block */
+};
+
+/* The sums of a warp in its first lane. */
+__device__ __forceinline__ void warp_errors(cs_error_sums *sums) {
+#pragma unroll
+  for (int lane = 16; lane > 0; lane /= 2) {
+    cs_error_sums other;
+    other.squares = __shfl_down_sync(0xffffffffu, sums->squares, lane);
+    other.reference = __shfl_down_sync(0xffffffffu, sums->reference, lane);
+    other.max_scaled = __shfl_down_sync(0xffffffffu, sums->max_scaled, lane);
+    other.finite = __shfl_down_sync(0xffffffffu, (int)sums->finite, lane) != 0;
+    cs_error_merge(sums, &other);
+  }
+}
+
+/* A thread takes every (threads of the grid)th element. */
+__global__ void cs_reference_error_kernel(const __grid_constant__ RefErrorParams p) {
+  __shared__ cs_error_sums warps[kMostWarps];
+  int64_t step = (int64_t)gridDim.x * blockDim.x, at[4];
+  cs_error_sums sums = cs_no_error();
+  for (int64_t index = thread_index<int64_t>(); index < p.op.total; index += step) {
+    ref_place(p.op, index, at);
+    RefSum sum = ref_element(p.op, at);
+    cs_error_add(&sums, ref_load(p.out, at[0], at[1], at[2], at[3]), sum.value, sum.magnitude);
+  }
+  __syncwarp();
+  warp_errors(&sums);
+  if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = sums;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  for (int warp = 1; warp < (int)blockDim.x / 32; warp++) cs_error_merge(&sums, &warps[warp]);
+  p.sums[blockIdx.x] = sums;
+}
+
+/* ---- Launch ---- */
 
 static bool has_twin(cs_op op) {
   return op != CS_OP_CONCAT && op != CS_OP_FLATTEN && op != CS_OP_IDENTITY && op != CS_OP_DROPOUT &&
          op < CS_OP_COUNT;
 }
 
-cs_status cs_cuda_reference_launch(const cs_op_desc *desc, const void *const *inputs,
-                                   const float *weight, const float *bias, double *value,
-                                   double *magnitude, cudaStream_t stream) {
+static RefTensor ref_tensor(const cs_tensor_desc *desc, const void *data) {
+  View view = view_of(desc);
+  RefTensor tensor = {};
+  tensor.data = data;
+  tensor.dtype = (int)desc->dtype;
+  memcpy(tensor.dim, view.dim, sizeof view.dim);
+  memcpy(tensor.stride, view.stride, sizeof view.stride);
+  return tensor;
+}
+
+static cs_status ref_params(const cs_op_desc *desc, const void *const *inputs, const float *weight,
+                            const float *bias, RefParams *p) {
   if (!has_twin(desc->op) || !(desc->op == CS_OP_COPY || plain_tensors(desc)))
     return cs_error(CS_CODE_INTERNAL, "%s: no GPU reference for this operation",
                     cs_op_name(desc->op));
-  RefParams p = {};
-  for (int i = 0; i < desc->n_inputs; i++) {
-    View view = view_of(&desc->inputs[i]);
-    p.in[i].data = inputs[i];
-    p.in[i].dtype = (int)desc->inputs[i].dtype;
-    memcpy(p.in[i].dim, view.dim, sizeof view.dim);
-    memcpy(p.in[i].stride, view.stride, sizeof view.stride);
-  }
+  for (int i = 0; i < desc->n_inputs; i++) p->in[i] = ref_tensor(&desc->inputs[i], inputs[i]);
   View out = view_of(&desc->output);
-  memcpy(p.dim, out.dim, sizeof out.dim);
-  p.total = view_elements(out);
-  p.weight = weight, p.bias = desc->has_bias || desc->op == CS_OP_BATCH_NORM ? bias : NULL;
+  memcpy(p->dim, out.dim, sizeof out.dim);
+  p->total = view_elements(out);
+  p->weight = weight, p->bias = desc->has_bias || desc->op == CS_OP_BATCH_NORM ? bias : NULL;
+  p->attrs = desc->attrs;
+  p->act = desc->activation, p->own_act = activation_of_op(desc);
+  p->op = (int)desc->op;
+  p->residual = desc->has_residual ? desc->n_inputs - 1 : -1;
+  return CS_OK;
+}
+
+cs_status cs_cuda_reference_launch(const cs_op_desc *desc, const void *const *inputs,
+                                   const float *weight, const float *bias, double *value,
+                                   double *magnitude, cudaStream_t stream) {
+  RefArrayParams p = {};
+  CS_RETURN_IF_ERROR(ref_params(desc, inputs, weight, bias, &p.op));
   p.value = value, p.magnitude = magnitude;
-  p.attrs = desc->attrs;
-  p.act = desc->activation, p.own_act = activation_of_op(desc);
-  p.op = (int)desc->op;
-  p.residual = desc->has_residual ? desc->n_inputs - 1 : -1;
-  return launch_linear("reference", cs_reference_kernel, p.total, p, stream);
+  return launch_linear("reference", cs_reference_kernel, p.op.total, p, stream);
+}
+
+cs_status cs_cuda_reference_error_launch(const cs_op_desc *desc, const void *const *inputs,
+                                         const float *weight, const float *bias, const void *output,
+                                         cs_error_sums *sums, int *n_sums, cudaStream_t stream) {
+  RefErrorParams p = {};
+  CS_RETURN_IF_ERROR(ref_params(desc, inputs, weight, bias, &p.op));
+  p.out = ref_tensor(&desc->output, output);
+  p.sums = sums;
+  unsigned block = block_size(p.op.total);
+  *n_sums = (int)cs_min_i64((p.op.total + block - 1) / block, CS_CUDA_ERROR_SUMS);
+  if (*n_sums == 0) return CS_OK;
+  return launch_kernel("reference_error", cs_reference_error_kernel, dim3((unsigned)*n_sums),
+                       dim3(block), p, stream);
 }

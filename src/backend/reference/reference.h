@@ -3,6 +3,7 @@
 #ifndef CONVSCHED_BACKEND_REFERENCE_H_
 #define CONVSCHED_BACKEND_REFERENCE_H_
 
+#include "backend/error_measure.h"
 #include "graph/op.h"
 
 /* `inputs`: logical row-major (NCHW) doubles, in the shapes of desc->inputs. `weight`, `bias`: as
@@ -23,11 +24,6 @@ void cs_round_to_dtype(cs_dtype dtype, float *values, int64_t count);
 
 /* ---- Tolerances (docs/verification.md justifies them) ---- */
 
-typedef struct cs_error_measure {
-  double rel_l2;     /* ‖out − ref‖₂ / ‖ref‖₂ (0 when both are 0) */
-  double max_scaled; /* max |out − ref| / max(magnitude of the element, tiny) */
-  bool finite;       /* no NaN or infinity where the reference has none */
-} cs_error_measure;
 /* `out`: n values of the device as f32; `value`, `magnitude`: the reference. */
 cs_error_measure cs_measure_error(const float *out, const double *value, const double *magnitude,
                                   int64_t n);

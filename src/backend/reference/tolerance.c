@@ -4,31 +4,11 @@
 #include "backend/reference/reference.h"
 #include "profiler/candidate.h"
 
-/* Below the smallest normal f16 errors are absolute: a subnormal keeps 2^-25 of it. */
-#define SMALLEST_SCALE 0x1p-14
-
 cs_error_measure cs_measure_error(const float *out, const double *value, const double *magnitude,
                                   int64_t n) {
-  cs_error_measure measure = {.finite = true};
-  double squares = 0, reference = 0;
-  for (int64_t i = 0; i < n; i++) {
-    if (!isfinite(out[i])) {
-      bool same = isnan(value[i]) ? isnan(out[i]) : (double)out[i] == value[i];
-      if (!same) measure.finite = false;
-      continue;
-    }
-    if (!isfinite(value[i])) {
-      measure.finite = false;
-      continue;
-    }
-    double error = fabs((double)out[i] - value[i]);
-    double scale = fmax(fmax(magnitude[i], fabs(value[i])), SMALLEST_SCALE);
-    squares += error * error;
-    reference += value[i] * value[i];
-    measure.max_scaled = fmax(measure.max_scaled, error / scale);
-  }
-  measure.rel_l2 = squares == 0 ? 0 : reference == 0 ? INFINITY : sqrt(squares / reference);
-  return measure;
+  cs_error_sums sums = cs_no_error();
+  for (int64_t i = 0; i < n; i++) cs_error_add(&sums, (double)out[i], value[i], magnitude[i]);
+  return cs_error_of(&sums);
 }
 
 static const double unit_f32 = 0x1p-24;
