@@ -59,7 +59,7 @@ endif()
 
 set(CMAKE_CUDA_COMPILER ${CS_NVCC})
 if(NOT CMAKE_CUDA_ARCHITECTURES)
-  set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 90-virtual)
+  set(CMAKE_CUDA_ARCHITECTURES 80-real 90a-real 90-virtual)
 endif()
 enable_language(CUDA)
 set(CMAKE_CUDA_STANDARD 17)

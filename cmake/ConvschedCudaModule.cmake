@@ -6,5 +6,8 @@ if(cs_cuda_sources)
   target_compile_options(cs_cuda PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall --expt-relaxed-constexpr
     -Xcudafe --display_error_number>)
   set_target_properties(cs_cuda PROPERTIES CUDA_RUNTIME_LIBRARY Shared)
+  if("${CMAKE_CUDA_ARCHITECTURES}" MATCHES "90a")
+    target_compile_definitions(cs_cuda PRIVATE CS_CUDA_SM90A=1) # wgmma
+  endif()
   target_link_libraries(cs_cuda PUBLIC cs_flags cs_graph cs_profiler cs_reference cs_cudart cs_cudnn cs_cupti)
 endif()

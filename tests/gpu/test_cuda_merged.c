@@ -153,19 +153,19 @@ static void test_what_does_not_merge_is_refused(void **state) {
   (void)state;
   conformance_table half = parts_of(CS_PRECISION_F16), single = parts_of(CS_PRECISION_TF32);
   set s, t;
-  set_create(&half, "cuda.mma.v2-16x32", &s);
-  set_create(&single, "cuda.mma.v2-16x32", &t);
+  set_create(&half, "cuda.mma.v3-16x32", &s);
+  set_create(&single, "cuda.mma.v3-16x32", &t);
   cs_cuda_merge_part many[PARTS + 1];
   assert_int_equal(s.n, PARTS); /* the smallest tile is for any */
   for (int i = 0; i <= PARTS; i++) many[i] = s.parts[i % PARTS];
-  cs_status st = cs_cuda_kernel_launch_merged(many, PARTS + 1, "cuda.mma.v2-16x32", 0);
+  cs_status st = cs_cuda_kernel_launch_merged(many, PARTS + 1, "cuda.mma.v3-16x32", 0);
   assert_int_equal(cs_status_code(st), CS_CODE_BAD_INPUT);
   cs_status_free(st);
   st = cs_cuda_kernel_launch_merged(many, 2, "cuda.conv.v1", 0);
   assert_int_equal(cs_status_code(st), CS_CODE_BAD_INPUT);
   cs_status_free(st);
   many[1] = t.parts[1];
-  st = cs_cuda_kernel_launch_merged(many, 2, "cuda.mma.v2-16x32", 0);
+  st = cs_cuda_kernel_launch_merged(many, 2, "cuda.mma.v3-16x32", 0);
   assert_int_equal(cs_status_code(st), CS_CODE_BAD_INPUT);
   cs_status_free(st);
   set_free(&s);

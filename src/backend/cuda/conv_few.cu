@@ -158,7 +158,7 @@ void few_pack(const cs_op_desc *desc, const float *weight, const float *bias, vo
             /* Fragment j of a pair follows the other in each lane. */
             int64_t group = f32 ? step : 2 * step + e / 2, at = lane % 4 * 2 + e % 2;
             int n = lane / 4; /* column of the fragment */
-            int first = f32 ? few_filter<float>(j, n / 2) : few_filter<__half>(j, n / 2);
+            int first = f32 ? fragment_filter<float>(j, n / 2) : fragment_filter<__half>(j, n / 2);
             int64_t filter = column * across * 8 + first + n % 2;
             index = ((column * s.steps + step) * across / 2 + j / 2) * 32 + lane;
             index = (index * 2 + j % 2) * (f32 ? 2 : 4) + e;

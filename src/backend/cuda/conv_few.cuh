@@ -262,39 +262,18 @@ __device__ __forceinline__ void multiply_tile(const FewParams &p, const char *fi
 
 /* ---- Storing ---- */
 
-/* Filter of sum[·][j][·] of lane 0 within a tile: the fragments' columns are packed so that a
- * lane's neighbours j make a 16-byte vector, and four lanes' vectors lie side by side. */
-template <typename T>
-__host__ __device__ __forceinline__ int few_filter(int j, int lane_of_4) {
-  constexpr int V = kVector<T>;
-  return j / (V / 2) * 4 * V + lane_of_4 * V + j % (V / 2) * 2;
-}
-
-/* A factor for what is below zero is all that most activations are. */
-struct FewSlope {
-  bool any;    /* it is one of these */
-  float slope; /* 1: none */
-  bool zero;   /* not by a product, which would make NaN of an infinity */
-};
-__device__ __forceinline__ FewSlope slope_of(const Activation &act) {
-  bool relu = act.kind == CS_ACT_RELU, leaky = act.kind == CS_ACT_LEAKY_RELU;
-  return {relu || leaky || act.kind == CS_ACT_NONE, leaky ? act.alpha : 1.f, relu};
-}
-
 /* 16-byte vectors. */
 template <typename T, typename C>
-__device__ __forceinline__ void store_wide(const FewParams &p, const FewSlope &act, T *to, int half,
+__device__ __forceinline__ void store_wide(const FewParams &p, const Slope &act, T *to, int half,
                                            int filter0, const float (&sum)[C::kMmaN][4]) {
   constexpr int V = kVector<T>;
 #pragma unroll
   for (int j = 0; j < C::kMmaN; j += V / 2) {
-    int filter = filter0 + few_filter<T>(j, (int)threadIdx.x % 4);
+    int filter = filter0 + fragment_filter<T>(j, (int)threadIdx.x % 4);
     float v[V];
 #pragma unroll
     for (int i = 0; i < V; i++) {
-      v[i] = sum[j + i / 2][half * 2 + i % 2];
-      float below = act.zero ? 0.f : act.slope * v[i];
-      v[i] = v[i] < 0.f ? below : v[i];
+      v[i] = act.of(sum[j + i / 2][half * 2 + i % 2]);
     }
     if (filter < p.filters) store_vector<T, V>(to + filter, v);
   }
@@ -305,12 +284,11 @@ __device__ __forceinline__ void store_single(const FewParams &p, T *to, int half
                                              const float (&sum)[C::kMmaN][4]) {
 #pragma unroll
   for (int j = 0; j < C::kMmaN; j++) {
-    int filter = filter0 + few_filter<T>(j, (int)threadIdx.x % 4);
-    float v[2] = {sum[j][half * 2], sum[j][half * 2 + 1]};
-    activate<2>(p.act, v);
+    int filter = filter0 + fragment_filter<T>(j, (int)threadIdx.x % 4);
 #pragma unroll
     for (int i = 0; i < 2; i++)
-      if (filter + i < p.filters) to[filter + i] = Convert<T>::to(v[i]);
+      if (filter + i < p.filters)
+        to[filter + i] = Convert<T>::to(activated(p.act, sum[j][half * 2 + i]));
   }
 }
 
@@ -318,7 +296,7 @@ template <typename T, typename C>
 __device__ __forceinline__ void store_tile(const FewParams &p, const FewPlace &at, int filter0,
                                            const float (&sum)[C::kRows][C::kMmaN][4]) {
   int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
-  FewSlope act = slope_of(p.act);
+  Slope act = slope_of(p.act);
 #pragma unroll
   for (int r = 0; r < C::kRows; r++)
 #pragma unroll
@@ -342,7 +320,7 @@ __device__ __forceinline__ void begin_sums(const FewParams &p, int filter0,
 #pragma unroll
   for (int j = 0; j < C::kMmaN; j++) {
     float2 bias = make_float2(0.f, 0.f);
-    int filter = filter0 + few_filter<T>(j, (int)threadIdx.x % 4); /* even */
+    int filter = filter0 + fragment_filter<T>(j, (int)threadIdx.x % 4); /* even */
     if (p.bias != nullptr) bias = __ldg(reinterpret_cast<const float2 *>(p.bias + filter));
 #pragma unroll
     for (int r = 0; r < C::kRows; r++)

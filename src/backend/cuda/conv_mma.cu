@@ -1,9 +1,9 @@
 /* Convolution in NHWC as an implicit matrix product on the tensor cores: rows are output pixels,
  * columns filters, and the sum runs over (tap, channel), channels innermost. Operands come through
  * a ring of shared-memory stages by cp.async (16 bytes a thread, zeros where a tap falls outside),
- * are read by ldmatrix and multiplied by mma.sync; sums stay in f32. Bias, residual and activation
- * are applied on the way out, which writes any NHWC view, so that a branch's result goes straight
- * into its slice of a concat.
+ * and are multiplied by mma.sync from registers that ldmatrix fills, or by wgmma where they lie;
+ * sums stay in f32. Bias, residual and activation are applied on the way out, which writes any NHWC
+ * view, so that a branch's result goes straight into its slice of a concat.
  *
  * One launch takes up to CS_CUDA_MERGE_MOST convolutions: each has its tiles among the blocks, and
  * nothing is shared but the launch. */
@@ -13,28 +13,39 @@ namespace {
 
 /* ---- Variants ---- */
 
-/* X(id, arguments of Tile). Large tiles read each operand less often; small ones, and those that
- * share a sum among warps, reach more SMs where there are few pixels; the last is for any. */
-#define CS_MMA_TILES(X)                               \
-  X("cuda.mma.v2-128x128", 128, 128, 2, 4, 1, 128, 3) \
-  X("cuda.mma.v2-128x64", 128, 64, 2, 2, 1, 128, 3)   \
-  X("cuda.mma.v2-64x128", 64, 128, 2, 2, 1, 128, 3)   \
-  X("cuda.mma.v2-64x64", 64, 64, 2, 1, 2, 128, 3)     \
-  X("cuda.mma.v2-64x32", 64, 32, 2, 1, 2, 128, 4)     \
-  X("cuda.mma.v2-32x64", 32, 64, 1, 2, 4, 256, 3)     \
-  X("cuda.mma.v2-32x32", 32, 32, 1, 1, 4, 256, 4)     \
-  X("cuda.mma.v2-16x32", 16, 32, 1, 1, 8, 256, 4)
+/* X(id, rows, columns, tile). Large tiles read each operand less often; small ones, and those that
+ * share a sum among warps, reach more SMs where there are few pixels; the last is for any. The
+ * third number of a tile for wgmma are its stages: with fewer, more blocks fit on an SM. */
+#define CS_MMA_ASYNC_TILES(X)                                    \
+  X("cuda.wgmma.v1-128x192x4", 128, 192, AsyncTile<128, 192, 4>) \
+  X("cuda.wgmma.v1-128x128x3", 128, 128, AsyncTile<128, 128, 3>) \
+  X("cuda.wgmma.v1-128x64x4", 128, 64, AsyncTile<128, 64, 4>)    \
+  X("cuda.wgmma.v1-128x64x3", 128, 64, AsyncTile<128, 64, 3>)    \
+  X("cuda.wgmma.v1-64x128x3", 64, 128, AsyncTile<64, 128, 3>)    \
+  X("cuda.wgmma.v1-64x64x4", 64, 64, AsyncTile<64, 64, 4>)
+#define CS_MMA_TILES(X)                                               \
+  X("cuda.mma.v3-128x128", 128, 128, Tile<128, 128, 2, 4, 1, 128, 3>) \
+  X("cuda.mma.v3-128x64", 128, 64, Tile<128, 64, 2, 2, 1, 128, 3>)    \
+  X("cuda.mma.v3-64x128", 64, 128, Tile<64, 128, 2, 2, 1, 128, 3>)    \
+  X("cuda.mma.v3-64x64", 64, 64, Tile<64, 64, 2, 1, 2, 128, 3>)       \
+  X("cuda.mma.v3-64x32", 64, 32, Tile<64, 32, 2, 1, 2, 128, 4>)       \
+  X("cuda.mma.v3-32x64", 32, 64, Tile<32, 64, 1, 2, 4, 256, 3>)       \
+  X("cuda.mma.v3-32x32", 32, 32, Tile<32, 32, 1, 1, 4, 256, 4>)       \
+  X("cuda.mma.v3-16x32", 16, 32, Tile<16, 32, 1, 1, 8, 256, 4>)
 
 struct MmaVariant {
   const char *id;
   int rows, columns; /* of a tile */
+  bool async;        /* needs wgmma */
 };
 const MmaVariant kVariants[] = {
-#define CS_MMA_VARIANT(id, m, n, ...) {id, m, n},
-    CS_MMA_TILES(CS_MMA_VARIANT)
+#define CS_MMA_VARIANT(id, m, n, ...) {id, m, n, __VA_ARGS__::kAsync},
+    CS_MMA_ASYNC_TILES(CS_MMA_VARIANT) CS_MMA_TILES(CS_MMA_VARIANT)
 #undef CS_MMA_VARIANT
 };
 constexpr int kVariantCount = (int)(sizeof kVariants / sizeof *kVariants);
+constexpr int kAsyncTile = 128 * 64; /* elements of a tile */
+constexpr int64_t kTapsMost = 15;    /* of an axis: bits of half a word, and one more */
 
 int variant_of(const char *id) {
   for (int v = 0; v < kVariantCount; v++)
@@ -48,8 +59,13 @@ int64_t filter_row(const cs_op_desc *desc) {
                      256 / cs_dtype_size(desc->output.dtype));
 }
 
+/* Filters with the zeros that fill the last group of those that are permuted. */
+int64_t packed_filters(const cs_op_desc *desc) {
+  return cs_round_up(desc->attrs.conv.out_channels, 64 / cs_dtype_size(desc->output.dtype));
+}
+
 int64_t filters_bytes(const cs_op_desc *desc) {
-  return weight_part_bytes(filter_row(desc) * desc->attrs.conv.out_channels *
+  return weight_part_bytes(filter_row(desc) * packed_filters(desc) *
                            cs_dtype_size(desc->output.dtype));
 }
 
@@ -79,6 +95,7 @@ bool takes(const cs_op_desc *desc) {
   const cs_conv_attrs *conv = &desc->attrs.conv;
   int width = 16 / (int)cs_dtype_size(desc->output.dtype);
   if (desc->output.shape.rank != 4 || conv->group != 1) return false;
+  if (conv->kernel[0] > kTapsMost || conv->kernel[1] > kTapsMost) return false;
   if (desc->output.layout != CS_LAYOUT_NHWC || view_of(&desc->output).stride[1] != 1) return false;
   bool narrow = fits_narrow(view_of(&desc->output)) &&
                 filter_row(desc) * (conv->out_channels + 128) < kNarrowLimit;
@@ -89,8 +106,26 @@ bool takes(const cs_op_desc *desc) {
          channels_vectorise(&desc->inputs[0], width);
 }
 
-/* One that would compute more than four times what is asked for is not worth measuring. */
-bool is_worthwhile(const cs_op_desc *desc, const MmaVariant *variant) {
+/* wgmma was compiled in, and the current device has it: sm_90a is for compute capability 9.0. */
+bool device_has_wgmma() {
+#if CS_CUDA_SM90A
+  int device, major, minor;
+  bool known =
+      cudaGetDevice(&device) == cudaSuccess &&
+      cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
+      cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) == cudaSuccess;
+  if (!known) (void)cudaGetLastError(); /* there is no device */
+  return known && major == 9 && minor == 0;
+#else
+  return false;
+#endif
+}
+
+/* Where there is wgmma, no large tile is faster without it. One that would compute more than four
+ * times what is asked for is not worth measuring. */
+bool is_worthwhile(const cs_op_desc *desc, const MmaVariant *variant, bool async) {
+  if (variant->async && !async) return false;
+  if (!variant->async && async && variant->rows * variant->columns >= kAsyncTile) return false;
   int64_t filters = desc->attrs.conv.out_channels;
   int64_t pixels = view_elements(view_of(&desc->output)) / filters;
   return cs_round_up(filters, variant->columns) * cs_round_up(pixels, variant->rows) <=
@@ -101,16 +136,30 @@ bool is_worthwhile(const cs_op_desc *desc, const MmaVariant *variant) {
 int mma_variants(const cs_op_desc *desc, const char **ids, int capacity) {
   int count = 0;
   if (!takes(desc)) return 0;
+  bool async = device_has_wgmma();
   for (int v = 0; v < kVariantCount; v++)
-    if (is_worthwhile(desc, &kVariants[v])) add_variant(ids, capacity, &count, kVariants[v].id);
+    if (is_worthwhile(desc, &kVariants[v], async))
+      add_variant(ids, capacity, &count, kVariants[v].id);
   return count;
 }
 
-/* ---- Weights: [filter][tap][channel], rows padded with zeros; then the bias in f32 ---- */
+/* ---- Weights: [filter][tap][channel], filters permuted, rows and filters padded with zeros; then
+ * the bias in f32 ---- */
 
 int64_t mma_weight_bytes(const cs_op_desc *desc) {
   int64_t bias = desc->has_bias ? desc->attrs.conv.out_channels * (int64_t)sizeof(float) : 0;
   return filters_bytes(desc) + weight_part_bytes(bias);
+}
+
+/* Where among the packed filters a filter comes (fragment_filter). */
+template <typename T>
+int64_t packed_row(int64_t filter) {
+  constexpr int kTogether = 4 * kVector<T>; /* filters permuted among themselves */
+  int64_t in = filter % kTogether;
+  for (int column = 0; column < kTogether; column++)
+    if (fragment_filter<T>(column / 8, column % 8 / 2) + column % 2 == in)
+      return filter - in + column;
+  return filter; /* not reached: it is a permutation */
 }
 
 void mma_pack(const cs_op_desc *desc, const float *weight, const float *bias, void *host_out) {
@@ -118,13 +167,15 @@ void mma_pack(const cs_op_desc *desc, const float *weight, const float *bias, vo
   int64_t taps = conv->kernel[0] * conv->kernel[1], channels = desc->inputs[0].shape.dims[1];
   bool f32 = desc->output.dtype == CS_DTYPE_F32;
   memset(host_out, 0, (size_t)mma_weight_bytes(desc));
-  for (int64_t k = 0; k < conv->out_channels; k++)
+  for (int64_t k = 0; k < conv->out_channels; k++) {
+    int64_t row = (f32 ? packed_row<float>(k) : packed_row<__half>(k)) * filter_row(desc);
     for (int64_t c = 0; c < channels; c++)
       for (int64_t tap = 0; tap < taps; tap++) {
         float value = *weight++;
-        put_rounded(desc->output.dtype, host_out, k * filter_row(desc) + tap * channels + c,
+        put_rounded(desc->output.dtype, host_out, row + tap * channels + c,
                     f32 ? round_tf32(value) : value);
       }
+  }
   if (desc->has_bias)
     memcpy((char *)host_out + filters_bytes(desc), bias,
            (size_t)conv->out_channels * sizeof(float));
@@ -151,6 +202,7 @@ MmaPart part_of(const cs_cuda_merge_part *from, const MmaVariant *variant, int s
   }
   p.rows = (int32_t)(out.dim[0] * out.dim[2] * out.dim[3]);
   p.filters = (int32_t)conv->out_channels, p.channels = (int32_t)in.dim[1];
+  p.packed = (int32_t)packed_filters(desc);
   int64_t sum_bytes =
       conv->kernel[0] * conv->kernel[1] * in.dim[1] * cs_dtype_size(desc->output.dtype);
   p.steps = (int32_t)((sum_bytes + stage_bytes - 1) / stage_bytes);
@@ -223,8 +275,8 @@ cs_status launch_variant(cs_dtype dtype, int variant, const cs_cuda_merge_part *
                          cudaStream_t stream) {
   return by_dtype(dtype, [&](auto type) {
     static constexpr PartsLauncher launchers[] = {
-#define CS_MMA_LAUNCHER(id, ...) launch_parts<decltype(type), Tile<__VA_ARGS__>>,
-        CS_MMA_TILES(CS_MMA_LAUNCHER)
+#define CS_MMA_LAUNCHER(id, m, n, ...) launch_parts<decltype(type), __VA_ARGS__>,
+        CS_MMA_ASYNC_TILES(CS_MMA_LAUNCHER) CS_MMA_TILES(CS_MMA_LAUNCHER)
 #undef CS_MMA_LAUNCHER
     };
     return launchers[variant](parts, n, variant, stream);

@@ -3,6 +3,7 @@
 #define CONVSCHED_BACKEND_CUDA_CONV_MMA_CUH_
 
 #include "backend/cuda/tensor_core.cuh"
+#include "backend/cuda/wgmma.cuh"
 
 /* Included once: everything here is the including file's own. */
 namespace {
@@ -11,6 +12,7 @@ namespace {
  * bytes of the sum a stage. */
 template <int M, int N, int WM, int WN, int WK, int KB, int STAGES>
 struct Tile {
+  static constexpr bool kAsync = false;
   static constexpr int kM = M, kN = N, kWarpsM = WM, kWarpsN = WN, kWarpsK = WK;
   static constexpr int kBytes = KB, kStages = STAGES;
   static constexpr int kThreads = 32 * WM * WN * WK;
@@ -20,11 +22,27 @@ struct Tile {
   static constexpr int kMmaM = kWarpM / 16, kMmaN = kWarpN / 8;
   static constexpr int kPitch = N + 4; /* floats between rows of the sums in shared memory */
   static constexpr int kStageBytes = (M + N) * KB;
-  static constexpr int kSumBytes = WK * M * kPitch * 4;
+  static constexpr int kSumBytes = WK > 1 ? WK *M *kPitch * 4 : 0;
   static constexpr int kShared = STAGES * kStageBytes > kSumBytes ? STAGES *kStageBytes : kSumBytes;
   static_assert(M % kRowStep == 0 && N % kRowStep == 0, "whole passes");
-  static_assert(kWarpM % 16 == 0 && kWarpN % 16 == 0, "whole fragments");
+  static_assert(kWarpM % 16 == 0 && kWarpN % 32 == 0, "whole fragments, whole vectors of filters");
   static_assert(KB / 32 % WK == 0, "whole steps a warp");
+};
+
+/* A tile for wgmma: M / 64 groups of four warps, each of which multiplies 64 × N by itself. */
+template <int M, int N, int STAGES>
+struct AsyncTile {
+  static constexpr bool kAsync = true;
+  static constexpr int kM = M, kN = N, kWarpsM = M / 16, kWarpsN = 1, kWarpsK = 1;
+  static constexpr int kBytes = 128, kStages = STAGES;
+  static constexpr int kThreads = 2 * M;
+  static constexpr int kVectors = kBytes / 16, kRowStep = kThreads / kVectors;
+  static constexpr int kWarpM = 16, kWarpN = N, kMmaM = 1, kMmaN = N / 8;
+  static constexpr int kStageBytes = (M + N) * kBytes;
+  static constexpr int kAlignment = 1024; /* of a stage: what the swizzle repeats after */
+  static constexpr int kShared = kAlignment + STAGES * kStageBytes;
+  static_assert(M % 64 == 0 && M % kRowStep == 0 && N % kRowStep == 0, "whole passes");
+  static_assert(STAGES >= 3, "a stage being read, one being multiplied, one being loaded");
 };
 
 struct MmaPart {
@@ -32,7 +50,7 @@ struct MmaPart {
   const float *bias;
   void *y;
   int32_t rows, filters, channels, steps; /* steps: stages that the sum takes */
-  int32_t w_row;                          /* elements between filters */
+  int32_t packed, w_row;                  /* packed filters, and elements between them */
   int32_t height, width, taps_h, taps_w;
   int32_t stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left;
   Strides<false> in, out, added;
@@ -65,8 +83,9 @@ struct Loader {
   static constexpr int kRowsA = C::kM / C::kRowStep, kRowsB = C::kN / C::kRowStep;
   const MmaPart &p;
   const T *x, *w;
-  int32_t offset[kRowsA], top[kRowsA], left[kRowsA]; /* top < 0 without padding: no such row */
-  int32_t c, tap_h, tap_w, w_offset;
+  int32_t offset[kRowsA]; /* of a row's first tap */
+  uint32_t taps[kRowsA];  /* which are inside: bit r and bit 16 + s; pointwise: bit 0 of any row */
+  int32_t c, tap_h, tap_w, moved; /* moved: offset of the tap */
   int row, vector, filters_left;
 
   __device__ __forceinline__ Loader(const MmaPart &part, int row0, int column0)
@@ -74,63 +93,86 @@ struct Loader {
     row = (int)threadIdx.x / C::kVectors, vector = (int)threadIdx.x % C::kVectors;
 #pragma unroll
     for (int i = 0; i < kRowsA; i++) find_row(i, row0 + row + i * C::kRowStep);
-    c = vector * kWidth, tap_h = 0, tap_w = 0;
+    c = vector * kWidth, tap_h = 0, tap_w = 0, moved = 0;
     wrap();
-    w_offset = (column0 + row) * p.w_row + vector * kWidth;
-    filters_left = p.filters - column0 - row;
+    w += (column0 + row) * p.w_row + vector * kWidth;
+    filters_left = p.packed - column0 - row;
   }
 
   __device__ __forceinline__ void find_row(int i, int32_t pixel) {
-    if (pixel >= p.rows) {
-      offset[i] = 0, left[i] = 0;
-      top[i] = INT32_MIN / 2;
-      return;
-    }
+    offset[i] = 0, taps[i] = 0;
+    if (pixel >= p.rows) return;
     int32_t q, h;
     int32_t n = divide(divide(pixel, p.out_w, &q), p.out_h, &h);
-    top[i] = h * p.stride_h - p.pad_top, left[i] = q * p.stride_w - p.pad_left;
-    offset[i] = n * p.in.n + top[i] * p.in.h + left[i] * p.in.w;
+    int32_t top = h * p.stride_h - p.pad_top, left = q * p.stride_w - p.pad_left;
+    offset[i] = n * p.in.n + top * p.in.h + left * p.in.w;
+    if constexpr (POINTWISE) {
+      taps[i] = 1;
+    } else {
+      for (int r = 0; r < p.taps_h; r++)
+        if ((uint32_t)(top + r * p.dilation_h) < (uint32_t)p.height) taps[i] |= 1u << r;
+      for (int t = 0; t < p.taps_w; t++)
+        if ((uint32_t)(left + t * p.dilation_w) < (uint32_t)p.width) taps[i] |= 0x10000u << t;
+    }
   }
 
   __device__ __forceinline__ void wrap() {
     if constexpr (!POINTWISE) {
-      while (c >= p.channels) {
+      if (c < p.channels) return;
+      do {
         c -= p.channels;
         if (++tap_w == p.taps_w) tap_w = 0, tap_h++;
-      }
+      } while (c >= p.channels);
+      moved = tap_h * p.dilation_h * p.in.h + tap_w * p.dilation_w * p.in.w;
     }
   }
 
-  /* The next stage, into shared memory at `to`. */
+  /* The next stage, into shared memory at `to`. Behind the last tap no row has any: bit taps_h. */
   __device__ __forceinline__ void load(uint32_t to) {
-    int32_t h = POINTWISE ? 0 : tap_h * p.dilation_h, s = POINTWISE ? 0 : tap_w * p.dilation_w;
-    int32_t moved = POINTWISE ? c : h * p.in.h + s * p.in.w + c;
-    bool inside = POINTWISE ? c < p.channels : tap_h < p.taps_h;
+    uint32_t tap = 1u << tap_h | 0x10000u << tap_w;
+    if constexpr (POINTWISE) tap = c < p.channels ? 1u : 2u;
+    const T *from = x + (moved + c);
 #pragma unroll
-    for (int i = 0; i < kRowsA; i++) {
-      bool there = POINTWISE ? inside && top[i] >= 0
-                             : inside && (uint32_t)(top[i] + h) < (uint32_t)p.height &&
-                                   (uint32_t)(left[i] + s) < (uint32_t)p.width;
-      copy_async(to + place<C>(row + i * C::kRowStep, vector), there ? x + (offset[i] + moved) : x,
-                 there);
-    }
+    for (int i = 0; i < kRowsA; i++)
+      copy_async(to + place<C>(row + i * C::kRowStep, vector), from + offset[i],
+                 (taps[i] & tap) == tap);
     to += C::kM * C::kBytes;
 #pragma unroll
-    for (int i = 0; i < kRowsB; i++) {
-      bool there = i * C::kRowStep < filters_left;
-      copy_async(to + place<C>(row + i * C::kRowStep, vector),
-                 there ? w + (w_offset + i * C::kRowStep * p.w_row) : w, there);
-    }
-    c += C::kVectors * kWidth, w_offset += C::kVectors * kWidth;
+    for (int i = 0; i < kRowsB; i++)
+      copy_async(to + place<C>(row + i * C::kRowStep, vector), w + i * C::kRowStep * p.w_row,
+                 i * C::kRowStep < filters_left);
+    c += C::kVectors * kWidth, w += C::kVectors * kWidth;
     wrap();
+  }
+
+  /* Rounds to tf32 the pixels that this thread loaded of a stage; the filters are rounded. */
+  __device__ __forceinline__ void round(uint32_t stage) const {
+    if constexpr (std::is_same_v<T, float>) {
+#pragma unroll
+      for (int i = 0; i < kRowsA; i++) {
+        uint32_t at = stage + place<C>(row + i * C::kRowStep, vector), words[4];
+        asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+                     : "r"(at)
+                     : "memory");
+        round_operand<T>(words);
+        asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(at), "r"(words[0]),
+                     "r"(words[1]), "r"(words[2]), "r"(words[3])
+                     : "memory");
+      }
+    }
   }
 };
 
 /* ---- Multiplying ---- */
 
+/* Sums of a warp's fragments. */
+template <typename C>
+using Sums = float[C::kMmaM][C::kMmaN][4];
+
 template <typename T, typename C>
 __device__ __forceinline__ void multiply_stage(uint32_t stage, int warp_m, int warp_n, int warp_k,
-                                               float (&sum)[C::kMmaM][C::kMmaN][4]) {
+                                               Sums<C> &sum) {
   constexpr int kSteps = C::kBytes / 32;
   int lane = (int)threadIdx.x % 32, part = lane / 8, line = lane % 8;
   uint32_t filters = stage + C::kM * C::kBytes;
@@ -157,36 +199,97 @@ __device__ __forceinline__ void multiply_stage(uint32_t stage, int warp_m, int w
   }
 }
 
+/* The sum of a block's tile, stage by stage. Afterwards the stages' memory is free. */
+template <typename T, typename C, bool POINTWISE>
+__device__ __forceinline__ void multiply_tile(const MmaPart &p, int row0, int column0,
+                                              uint32_t stages, Sums<C> &sum) {
+  int warp = (int)threadIdx.x / 32;
+  int warp_n = warp % C::kWarpsN, warp_m = warp / C::kWarpsN % C::kWarpsM;
+  int warp_k = warp / (C::kWarpsN * C::kWarpsM);
+  Loader<T, C, POINTWISE> loader(p, row0, column0);
+#pragma unroll
+  for (int s = 0; s < C::kStages - 1; s++) {
+    if (s < p.steps) loader.load(stages + (uint32_t)(s * C::kStageBytes));
+    commit_async();
+  }
+#pragma unroll 1
+  for (int step = 0, slot = 0, next = C::kStages - 1; step < p.steps; step++) {
+    wait_async<C::kStages - 2>();
+    __syncthreads(); /* stage `step` is there, and all are done with the one before */
+    if (step + C::kStages - 1 < p.steps) loader.load(stages + (uint32_t)(next * C::kStageBytes));
+    commit_async();
+    multiply_stage<T, C>(stages + (uint32_t)(slot * C::kStageBytes), warp_m, warp_n, warp_k, sum);
+    slot = slot + 1 == C::kStages ? 0 : slot + 1;
+    next = next + 1 == C::kStages ? 0 : next + 1;
+  }
+  wait_async<0>();
+  __syncthreads();
+}
+
+/* The same by wgmma, which is still busy with one stage when the next is begun: a stage is loaded
+ * where the one before that was. */
+template <typename T, typename C, bool POINTWISE>
+__device__ __forceinline__ void multiply_tile_async(const MmaPart &p, int row0, int column0,
+                                                    uint32_t stages, Sums<C> &sum) {
+  int group = (int)threadIdx.x / 128;
+  Loader<T, C, POINTWISE> loader(p, row0, column0);
+#pragma unroll
+  for (int s = 0; s < C::kStages - 2; s++) {
+    if (s < p.steps) loader.load(stages + (uint32_t)(s * C::kStageBytes));
+    commit_async();
+  }
+#pragma unroll 1
+  for (int step = 0, slot = 0, next = C::kStages - 2; step < p.steps; step++) {
+    uint32_t stage = stages + (uint32_t)(slot * C::kStageBytes);
+    wait_async<C::kStages - 3>();
+    loader.round(stage);
+    fence_shared_for_wgmma();
+    __syncthreads(); /* stage `step` is there, and all are done with the one before the last */
+    uint64_t a = matrix_descriptor(stage + (uint32_t)(group * 64 * C::kBytes));
+    uint64_t b = matrix_descriptor(stage + (uint32_t)(C::kM * C::kBytes));
+    wgmma_begin();
+#pragma unroll
+    for (int k = 0; k < C::kBytes / 32; k++)
+      wgmma<T, C::kN>(sum[0], a + (uint64_t)(2 * k), b + (uint64_t)(2 * k));
+    wgmma_commit();
+    if (step + C::kStages - 2 < p.steps) loader.load(stages + (uint32_t)(next * C::kStageBytes));
+    commit_async();
+    wgmma_wait<1>();
+    slot = slot + 1 == C::kStages ? 0 : slot + 1;
+    next = next + 1 == C::kStages ? 0 : next + 1;
+  }
+  wgmma_wait<0>();
+  wait_async<0>();
+  __syncthreads();
+}
+
 /* ---- Storing ---- */
 
-template <typename C>
+template <typename T, typename C>
 __device__ __forceinline__ void put_sums(float *sums, int warp_m, int warp_n, int warp_k,
-                                         const float (&sum)[C::kMmaM][C::kMmaN][4]) {
+                                         const Sums<C> &sum) {
   int lane = (int)threadIdx.x % 32;
-  float *at = sums + ((warp_k * C::kM + warp_m * C::kWarpM + lane / 4) * C::kPitch +
-                      warp_n * C::kWarpN + lane % 4 * 2);
+  float *at =
+      sums + ((warp_k * C::kM + warp_m * C::kWarpM + lane / 4) * C::kPitch + warp_n * C::kWarpN);
 #pragma unroll
   for (int i = 0; i < C::kMmaM; i++)
 #pragma unroll
     for (int j = 0; j < C::kMmaN; j++)
 #pragma unroll
       for (int half = 0; half < 2; half++)
-        *reinterpret_cast<float2 *>(at + (i * 16 + half * 8) * C::kPitch + j * 8) =
+        *reinterpret_cast<float2 *>(at + (i * 16 + half * 8) * C::kPitch +
+                                    fragment_filter<T>(j, lane % 4)) =
             make_float2(sum[i][j][half * 2], sum[i][j][half * 2 + 1]);
 }
 
-/* V filters of one pixel, from the sums at `from`. */
-template <typename T, typename C, int V>
-__device__ __forceinline__ void store_pixel(const MmaPart &p, const float *from, int32_t filter,
+/* V filters of one pixel: bias, residual, activation. */
+template <typename T, int V>
+__device__ __forceinline__ void store_pixel(const MmaPart &p, const float *sum, int32_t filter,
                                             int32_t y, int32_t added) {
   float v[V];
 #pragma unroll
-  for (int i = 0; i < V; i++) {
-    v[i] = from[i];
-#pragma unroll
-    for (int k = 1; k < C::kWarpsK; k++) v[i] += from[k * C::kM * C::kPitch + i];
-    if (p.bias != nullptr) v[i] += p.bias[filter + i];
-  }
+  for (int i = 0; i < V; i++)
+    v[i] = sum[i] + (p.bias != nullptr ? __ldg(p.bias + filter + i) : 0.f);
   if (p.residual != nullptr) {
     float r[V];
     load_vector<T, V>(static_cast<const T *>(p.residual) + added, r);
@@ -207,10 +310,86 @@ __device__ __forceinline__ void store_tile(const MmaPart &p, const float *sums, 
     int32_t pixel = row0 + row, filter = column0 + column, q, h;
     if (pixel >= p.rows || filter >= p.filters) continue;
     int32_t n = divide(divide(pixel, p.out_w, &q), p.out_h, &h);
-    store_pixel<T, C, V>(p, sums + row * C::kPitch + column, filter,
-                         n * p.out.n + h * p.out.h + q * p.out.w + filter,
-                         n * p.added.n + h * p.added.h + q * p.added.w + filter);
+    const float *from = sums + row * C::kPitch + column;
+    float sum[V];
+#pragma unroll
+    for (int v = 0; v < V; v++) {
+      sum[v] = from[v];
+#pragma unroll
+      for (int k = 1; k < C::kWarpsK; k++) sum[v] += from[k * C::kM * C::kPitch + v];
+    }
+    store_pixel<T, V>(p, sum, filter, n * p.out.n + h * p.out.h + q * p.out.w + filter,
+                      n * p.added.n + h * p.added.h + q * p.added.w + filter);
   }
+}
+
+/* A fragment's vector of filters of one pixel, from registers. */
+template <typename T>
+__device__ __forceinline__ void store_vector_of(const MmaPart &p, const Slope &act,
+                                                float (&v)[kVector<T>], int32_t filter, int32_t y,
+                                                int32_t added) {
+  constexpr int V = kVector<T>;
+  if (p.bias != nullptr) {
+#pragma unroll
+    for (int e = 0; e < V; e += 4) {
+      float4 bias = __ldg(reinterpret_cast<const float4 *>(p.bias + filter + e));
+      v[e] += bias.x, v[e + 1] += bias.y, v[e + 2] += bias.z, v[e + 3] += bias.w;
+    }
+  }
+  if (p.residual != nullptr) {
+    float r[V];
+    load_vector<T, V>(static_cast<const T *>(p.residual) + added + filter, r);
+#pragma unroll
+    for (int e = 0; e < V; e++) v[e] += r[e];
+  }
+#pragma unroll
+  for (int e = 0; e < V; e++) v[e] = act.of(v[e]);
+  store_vector<T, V>(static_cast<T *>(p.y) + y + filter, v);
+}
+
+/* The same one by one, with any activation, where vectors would not be aligned. */
+template <typename T>
+__device__ __forceinline__ void store_singles_of(const MmaPart &p, const float (&v)[kVector<T>],
+                                                 int32_t filter, int32_t y, int32_t added) {
+#pragma unroll
+  for (int e = 0; e < kVector<T>; e++) {
+    if (filter + e >= p.filters) continue;
+    float value = v[e] + (p.bias != nullptr ? p.bias[filter + e] : 0.f);
+    if (p.residual != nullptr)
+      value += Convert<T>::from(static_cast<const T *>(p.residual)[added + filter + e]);
+    static_cast<T *>(p.y)[y + filter + e] = Convert<T>::to(activated(p.act, value));
+  }
+}
+
+/* Warps that share no sum store from their registers. */
+template <typename T, typename C>
+__device__ __forceinline__ void store_fragments(const MmaPart &p, const Sums<C> &sum, int32_t row0,
+                                                int32_t column0) {
+  constexpr int V = kVector<T>;
+  int lane = (int)threadIdx.x % 32;
+  Slope act = slope_of(p.act);
+#pragma unroll
+  for (int i = 0; i < C::kMmaM; i++)
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+      int32_t pixel = row0 + i * 16 + half * 8 + lane / 4, q, h;
+      if (pixel >= p.rows) continue;
+      int32_t n = divide(divide(pixel, p.out_w, &q), p.out_h, &h);
+      int32_t y = n * p.out.n + h * p.out.h + q * p.out.w;
+      int32_t added = n * p.added.n + h * p.added.h + q * p.added.w;
+#pragma unroll
+      for (int j = 0; j < C::kMmaN; j += V / 2) {
+        int32_t filter = column0 + fragment_filter<T>(j, lane % 4);
+        if (filter >= p.filters) continue;
+        float v[V];
+#pragma unroll
+        for (int e = 0; e < V; e++) v[e] = sum[i][j + e / 2][half * 2 + e % 2];
+        if (p.wide && act.any)
+          store_vector_of<T>(p, act, v, filter, y, added);
+        else
+          store_singles_of<T>(p, v, filter, y, added);
+      }
+    }
 }
 
 /* ---- The kernel ---- */
@@ -218,7 +397,7 @@ __device__ __forceinline__ void store_tile(const MmaPart &p, const float *sums, 
 template <typename T, typename C, bool POINTWISE>
 __global__ void __launch_bounds__(C::kThreads)
     cs_conv_mma_kernel(const __grid_constant__ MmaParams params) {
-  extern __shared__ __align__(128) char shared[];
+  extern __shared__ __align__(1024) char shared[];
   int part = 0;
   while (part + 1 < params.n && (int)blockIdx.x >= params.part[part + 1].first) part++;
   const MmaPart &p = params.part[part];
@@ -228,32 +407,24 @@ __global__ void __launch_bounds__(C::kThreads)
   int warp_n = warp % C::kWarpsN, warp_m = warp / C::kWarpsN % C::kWarpsM;
   int warp_k = warp / (C::kWarpsN * C::kWarpsM);
   uint32_t stages = (uint32_t)__cvta_generic_to_shared(shared);
-  Loader<T, C, POINTWISE> loader(p, row0, column0);
-  float sum[C::kMmaM][C::kMmaN][4] = {};
-#pragma unroll
-  for (int s = 0; s < C::kStages - 1; s++) {
-    if (s < p.steps) loader.load(stages + (uint32_t)(s * C::kStageBytes));
-    commit_async();
+  Sums<C> sum = {};
+  if constexpr (C::kAsync) {
+    stages = (stages + C::kAlignment - 1) / C::kAlignment * C::kAlignment;
+    multiply_tile_async<T, C, POINTWISE>(p, row0, column0, stages, sum);
+  } else {
+    multiply_tile<T, C, POINTWISE>(p, row0, column0, stages, sum);
   }
-#pragma unroll 1
-  for (int step = 0, slot = 0, next = C::kStages - 1; step < p.steps; step++) {
-    wait_async<C::kStages - 2>();
-    __syncthreads(); /* stage `step` is there, and all are done with the one before */
-    if (step + C::kStages - 1 < p.steps) loader.load(stages + (uint32_t)(next * C::kStageBytes));
-    commit_async();
-    multiply_stage<T, C>(stages + (uint32_t)(slot * C::kStageBytes), warp_m, warp_n, warp_k, sum);
-    slot = slot + 1 == C::kStages ? 0 : slot + 1;
-    next = next + 1 == C::kStages ? 0 : next + 1;
+  if constexpr (C::kWarpsK == 1) {
+    store_fragments<T, C>(p, sum, row0 + warp_m * C::kWarpM, column0 + warp_n * C::kWarpN);
+  } else {
+    float *sums = reinterpret_cast<float *>(shared);
+    put_sums<T, C>(sums, warp_m, warp_n, warp_k, sum);
+    __syncthreads();
+    if (p.wide)
+      store_tile<T, C, kVector<T>>(p, sums, row0, column0);
+    else
+      store_tile<T, C, 1>(p, sums, row0, column0);
   }
-  wait_async<0>();
-  __syncthreads(); /* the stages become sums */
-  float *sums = reinterpret_cast<float *>(shared);
-  put_sums<C>(sums, warp_m, warp_n, warp_k, sum);
-  __syncthreads();
-  if (p.wide)
-    store_tile<T, C, kVector<T>>(p, sums, row0, column0);
-  else
-    store_tile<T, C, 1>(p, sums, row0, column0);
 }
 
 }  // namespace

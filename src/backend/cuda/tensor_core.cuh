@@ -5,6 +5,7 @@
 
 #include "backend/cuda/kernel_util.cuh"
 
+/* 16 bytes, or zeros where `there` is nothing: then `from` is not read, and may lie anywhere. */
 __device__ __forceinline__ void copy_async(uint32_t to, const void *from, bool there) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
                "r"(there ? 16 : 0));
@@ -53,6 +54,37 @@ __device__ __forceinline__ void round_operand(uint32_t (&a)[N]) {
     for (int i = 0; i < N; i++)
       asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(a[i]) : "f"(__uint_as_float(a[i])));
   }
+}
+
+/* Where column pairs of fragments go: filters are packed in such an order that columns 2 ·
+ * lane_of_4 and the next of fragment j are filters fragment_filter() and the next, which puts what
+ * a lane has of neighbouring fragments into 16-byte vectors, and the vectors of four lanes side by
+ * side. */
+template <typename T>
+__host__ __device__ __forceinline__ constexpr int fragment_filter(int j, int lane_of_4) {
+  constexpr int V = kVector<T>;
+  return j / (V / 2) * 4 * V + lane_of_4 * V + j % (V / 2) * 2;
+}
+
+/* What most activations are: a factor for what is below zero. NaN stays NaN. */
+struct Slope {
+  bool any;    /* the activation is one of these */
+  float slope; /* 1: there is none */
+  bool zero;   /* not by a product, which would make NaN of an infinity */
+  __device__ __forceinline__ float of(float v) const {
+    float below = zero ? 0.f : slope * v;
+    return v < 0.f ? below : v;
+  }
+};
+__device__ __forceinline__ Slope slope_of(const Activation &act) {
+  bool relu = act.kind == CS_ACT_RELU, leaky = act.kind == CS_ACT_LEAKY_RELU;
+  return {relu || leaky || act.kind == CS_ACT_NONE, leaky ? act.alpha : 1.f, relu};
+}
+/* Any activation, called: for code that is unrolled over many sums. */
+inline __device__ __noinline__ float activated(const Activation &act, float value) {
+  float v[1] = {value};
+  activate<1>(act, v);
+  return v[0];
 }
 
 /* To the nearest tf32, ties away from zero, as cvt.rna does; infinities and NaN stay. */
