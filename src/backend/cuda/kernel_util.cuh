@@ -151,23 +151,40 @@ __device__ __forceinline__ void store_words(void *to, const uint32_t (&words)[WO
   }
 }
 
+/* V elements as they lie in memory, from and to floats. */
+template <typename T, int V>
+__device__ __forceinline__ void unpack_words(const uint32_t (&words)[V * (int)sizeof(T) / 4],
+                                             float (&values)[V]) {
+#pragma unroll
+  for (int i = 0; i < V * (int)sizeof(T) / 4; i++) {
+    if constexpr (sizeof(T) == 4) {
+      values[i] = __uint_as_float(words[i]);
+    } else {
+      float2 pair = Convert<T>::from2(words[i]);
+      values[2 * i] = pair.x, values[2 * i + 1] = pair.y;
+    }
+  }
+}
+template <typename T, int V>
+__device__ __forceinline__ void pack_words(const float (&values)[V],
+                                           uint32_t (&words)[V * (int)sizeof(T) / 4]) {
+#pragma unroll
+  for (int i = 0; i < V * (int)sizeof(T) / 4; i++) {
+    if constexpr (sizeof(T) == 4)
+      words[i] = __float_as_uint(values[i]);
+    else
+      words[i] = Convert<T>::to2(values[2 * i], values[2 * i + 1]);
+  }
+}
+
 template <typename T, int V>
 __device__ __forceinline__ void load_vector(const T *from, float (&values)[V]) {
   if constexpr (V == 1) {
     values[0] = Convert<T>::from(*from);
   } else {
-    constexpr int kWords = V * (int)sizeof(T) / 4;
-    uint32_t words[kWords];
+    uint32_t words[V * (int)sizeof(T) / 4];
     load_words(from, words);
-#pragma unroll
-    for (int i = 0; i < kWords; i++) {
-      if constexpr (sizeof(T) == 4) {
-        values[i] = __uint_as_float(words[i]);
-      } else {
-        float2 pair = Convert<T>::from2(words[i]);
-        values[2 * i] = pair.x, values[2 * i + 1] = pair.y;
-      }
-    }
+    unpack_words<T, V>(words, values);
   }
 }
 template <typename T, int V>
@@ -175,15 +192,8 @@ __device__ __forceinline__ void store_vector(T *to, const float (&values)[V]) {
   if constexpr (V == 1) {
     *to = Convert<T>::to(values[0]);
   } else {
-    constexpr int kWords = V * (int)sizeof(T) / 4;
-    uint32_t words[kWords];
-#pragma unroll
-    for (int i = 0; i < kWords; i++) {
-      if constexpr (sizeof(T) == 4)
-        words[i] = __float_as_uint(values[i]);
-      else
-        words[i] = Convert<T>::to2(values[2 * i], values[2 * i + 1]);
-    }
+    uint32_t words[V * (int)sizeof(T) / 4];
+    pack_words<T, V>(values, words);
     store_words(to, words);
   }
 }
@@ -315,9 +325,9 @@ struct KernelFamily {
   cs_status (*launch)(const cs_op_desc *desc, const char *id, const void *const *inputs,
                       const void *weights, void *output, cudaStream_t stream);
 };
-extern const KernelFamily cs_pool_family, cs_lrn_family, cs_softmax_family, cs_batch_norm_family,
-    cs_elementwise_family, cs_copy_family, cs_pad_family, cs_gemm_family, cs_conv_family,
-    cs_mma_family, cs_few_family;
+extern const KernelFamily cs_pool_family, cs_pool_strip_family, cs_global_pool_family,
+    cs_lrn_family, cs_softmax_family, cs_batch_norm_family, cs_elementwise_family, cs_copy_family,
+    cs_pad_family, cs_gemm_family, cs_conv_family, cs_mma_family, cs_few_family;
 
 /* Appends an id while there is room; counts always. */
 inline void add_variant(const char **ids, int capacity, int *count, const char *id) {

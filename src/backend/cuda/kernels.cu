@@ -20,8 +20,9 @@ static const KernelFamily *family_of(cs_op op) {
       return &cs_elementwise_family;
     case CS_OP_MAX_POOL:
     case CS_OP_AVERAGE_POOL:
-    case CS_OP_GLOBAL_AVERAGE_POOL:
       return &cs_pool_family;
+    case CS_OP_GLOBAL_AVERAGE_POOL:
+      return &cs_global_pool_family;
     case CS_OP_LRN:
       return &cs_lrn_family;
     case CS_OP_SOFTMAX:
@@ -36,13 +37,14 @@ static const KernelFamily *family_of(cs_op op) {
 }
 
 /* Further families for the same operators. */
-static const KernelFamily *const kTensorCore[] = {&cs_mma_family, &cs_few_family};
+static const KernelFamily *const kFurther[] = {&cs_mma_family, &cs_few_family,
+                                               &cs_pool_strip_family};
 
 int cs_cuda_kernel_variants(const cs_op_desc *desc, const char **ids, int capacity) {
   const KernelFamily *family = family_of(desc->op);
   if (!family || !plain_tensors(desc)) return 0;
   int count = family->variants(desc, ids, capacity);
-  for (const KernelFamily *more : kTensorCore) {
+  for (const KernelFamily *more : kFurther) {
     int kept = count < capacity ? count : capacity;
     count += more->variants(desc, ids + kept, capacity - kept);
   }
@@ -62,7 +64,7 @@ static const KernelFamily *family_of_id(const cs_op_desc *desc, const char *id) 
   const KernelFamily *family = family_of(desc->op);
   if (!family || !plain_tensors(desc)) return NULL;
   if (has_variant(family, desc, id)) return family;
-  for (const KernelFamily *more : kTensorCore)
+  for (const KernelFamily *more : kFurther)
     if (has_variant(more, desc, id)) return more;
   return NULL;
 }
