@@ -185,6 +185,7 @@ cs_status cs_measure_operations(cs_measuring *m, cs_operation *operations, int n
     CS_RETURN_IF_ERROR(cs_prepare_operations(m, &operations[first], count, 0));
     for (int i = first; i < first + count; i++) {
       show_progress(m, &operations[i], i, n, start);
+      CS_RETURN_IF_ERROR(cs_retire_candidates(m, &operations[i]));
       CS_RETURN_IF_ERROR(cs_measure_operation(m, &operations[i]));
       cs_operation_clear(m->backend, &operations[i]);
     }

@@ -73,6 +73,13 @@ cs_status cs_prepare_operations(const cs_measuring *measuring, cs_operation *ope
 cs_status cs_prepare_trials(const cs_measuring *measuring, cs_operation *operations,
                             int n) CS_MUST_USE;
 
+/* ---- measure_retire.c ---- */
+
+/* Rejects what the profile knows of the operation, is not among its trials and the backend cannot
+ * prepare any more. */
+cs_status cs_retire_candidates(const cs_measuring *measuring,
+                               const cs_operation *operation) CS_MUST_USE;
+
 /* ---- measure_buffers.c: memory of one operation ---- */
 
 typedef struct cs_guarded { /* device memory between two bands of a known pattern */

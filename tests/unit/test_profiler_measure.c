@@ -145,6 +145,27 @@ static const fake_candidate two_good[] = {{"slow", FAKE_RIGHT, 20, 0, 0},
 
 /* ---- Admission and order ---- */
 
+/* What an older program recorded and this one has not is rejected, once the operation is measured
+ * again; what is only not enumerated now (for other threads here) stays. */
+static void test_candidates_that_are_gone(void **state) {
+  static const fake_candidate before[] = {{"gone", FAKE_RIGHT, 5, 0, 0},
+                                          {"two threads", FAKE_RIGHT, 15, 0, 2},
+                                          {"one thread", FAKE_RIGHT, 20, 0, 1}};
+  fixture *f = *state;
+  fake_backend fake = fake_create(before, 3);
+  add_task(f, "conv1", conv(3));
+  ok(profile(f, &fake));
+  assert_string_equal(known(f, 0)->records[0].candidate.id, "gone");
+  fake_backend newer = fake_create(before + 1, 2);
+  f->options.refresh = true;
+  f->options.threads = 1;
+  ok(profile(f, &newer));
+  assert_rejected(f, 0, "gone", "no such candidate any more");
+  assert_false(measured(f, 0, "two threads")->rejected);
+  assert_false(measured(f, 0, "one thread")->rejected);
+  assert_string_equal(known(f, 0)->records[0].candidate.id, "two threads");
+}
+
 /* What takes seconds is not timed over and over. */
 static void test_seconds_long_launches(void **state) {
   static const fake_candidate planted[] = {{"slow", FAKE_RIGHT, 3e6, 0, 0},
@@ -472,6 +493,7 @@ static void test_peaks(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(test_admission),
+      TEST(test_candidates_that_are_gone),
       TEST(test_seconds_long_launches),
       TEST(test_first_launches_that_are_slow),
       TEST(test_gaps_of_views),

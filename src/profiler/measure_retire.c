@@ -1,0 +1,56 @@
+/* Candidates that an older program recorded and this one's backend no longer has: plans must not
+ * choose them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/measure.h"
+
+static bool is_enumerated(const cs_operation *operation, const char *id) {
+  for (int i = 0; i < operation->n_trials; i++) {
+    if (strcmp(operation->trials[i].candidate.id, id) == 0) return true;
+  }
+  return false;
+}
+
+/* Copies of what is known, not rejected and not enumerated: adding to the profile moves records. */
+static cs_status find_others(const cs_op_profile *known, const cs_operation *operation,
+                             cs_candidate_list *out) {
+  for (int i = 0; known && i < known->n_records; i++) {
+    const cs_record *record = &known->records[i];
+    cs_candidate copy = {0};
+    if (record->measured.rejected || is_enumerated(operation, record->candidate.id)) continue;
+    cs_status st = cs_candidate_copy(&record->candidate, &copy);
+    if (st == CS_OK) st = cs_candidate_list_add(out, &copy);
+    cs_candidate_clear(&copy);
+    if (st != CS_OK) return st;
+  }
+  return CS_OK;
+}
+
+/* Not enumerated, but there: under other limits, for other threads, or of a full enumeration. */
+static cs_status still_prepares(const cs_measuring *m, const cs_operation *operation,
+                                const cs_candidate *candidate, bool *there) {
+  cs_exec *exec = NULL;
+  cs_status st = m->backend->vtable->prepare(m->backend, operation->desc, candidate, &exec);
+  *there = cs_status_code(st) != CS_CODE_BAD_INPUT;
+  if (exec) m->backend->vtable->exec_destroy(exec);
+  if (cs_status_code(st) == CS_CODE_NO_MEMORY) return st;
+  cs_status_free(st);
+  return CS_OK;
+}
+
+cs_status cs_retire_candidates(const cs_measuring *m, const cs_operation *operation) {
+  cs_candidate_list others = {0};
+  char reason[] = "this program has no such candidate any more";
+  const cs_measurement gone = {.rejected = true, .reason = reason};
+  cs_status st =
+      find_others(cs_profile_find(m->profile, operation->signature), operation, &others);
+  for (size_t i = 0; i < others.n && st == CS_OK; i++) {
+    bool there = true;
+    st = still_prepares(m, operation, &others.items[i], &there);
+    if (st != CS_OK || there) continue;
+    st = cs_profile_add(m->profile, operation->signature, &others.items[i], &gone);
+  }
+  cs_candidate_list_free(&others);
+  return cs_annotate(st, "%s: ", operation->name);
+}
