@@ -18,6 +18,7 @@ typedef struct timed_schedule {
   cs_plan *plan;
   cs_realised realised; /* its arena is kept for the next plan */
   int64_t arena_capacity;
+  void **input_at; /* per graph input: where in the arena it lies; NULL: nowhere */
 } timed_schedule;
 
 struct cs_bench {
@@ -108,14 +109,20 @@ static cs_status convert_inputs(cs_bench *bench) {
   return CS_OK;
 }
 
+/* An input has its bytes of the arena to itself: where the slot's last plan had it in the same
+ * place, it is still there. */
 static cs_status upload_inputs(const cs_bench *bench, cs_bench_slot slot) {
   const cs_program *program = bench->input->program;
+  const timed_schedule *timed = &bench->slots[slot];
   for (int i = 0; i < program->graph->n_inputs; i++) {
     int tensor = program->input_tensors[i];
-    CS_RETURN_IF_ERROR(backend_of(bench)->vtable->upload(
-        backend_of(bench),
-        cs_realised_tensor(&bench->slots[slot].realised, program, bench->slots[slot].plan, tensor),
-        bench->inputs[i], cs_tensor_span_bytes(&program->tensors[tensor].desc)));
+    void *at = cs_realised_tensor(&timed->realised, program, timed->plan, tensor);
+    if (timed->input_at[i] == at) continue;
+    timed->input_at[i] = NULL;
+    CS_RETURN_IF_ERROR(
+        backend_of(bench)->vtable->upload(backend_of(bench), at, bench->inputs[i],
+                                          cs_tensor_span_bytes(&program->tensors[tensor].desc)));
+    timed->input_at[i] = at;
   }
   return CS_OK;
 }
@@ -144,6 +151,7 @@ void cs_bench_destroy(cs_bench *bench) {
     clear_slot(bench, (cs_bench_slot)s);
     if (bench->slots[s].realised.arena)
       vtable->release(backend_of(bench), bench->slots[s].realised.arena);
+    free(bench->slots[s].input_at);
   }
   for (int t = 0; bench->prepared && t < bench->input->program->n_tasks; t++) {
     for (int i = 0; bench->prepared[t] && i < bench->input->choices[t].n; i++) {
@@ -168,6 +176,11 @@ cs_status cs_bench_create(cs_session *session, const cs_policy_input *input, cs_
   bench->input = input;
   bench->prepared = cs_calloc(n, sizeof(prepared *));
   bool failed = !bench->prepared;
+  for (int s = 0; s < CS_BENCH_SLOTS; s++) {
+    bench->slots[s].input_at =
+        cs_calloc((size_t)input->program->graph->n_inputs, sizeof *bench->slots[s].input_at);
+    failed = failed || !bench->slots[s].input_at;
+  }
   for (size_t t = 0; !failed && t < n; t++) {
     bench->prepared[t] = cs_calloc((size_t)input->choices[t].n, sizeof **bench->prepared);
     failed = !bench->prepared[t];
@@ -193,6 +206,9 @@ static cs_status make_arena(cs_bench *bench, cs_bench_slot slot, int64_t bytes) 
   if (r->arena && bench->slots[slot].arena_capacity >= bytes) return CS_OK;
   if (r->arena) vtable->release(backend_of(bench), r->arena);
   r->arena = NULL;
+  for (int i = 0; i < bench->input->program->graph->n_inputs; i++) {
+    bench->slots[slot].input_at[i] = NULL;
+  }
   CS_RETURN_IF_ERROR(cs_annotate(vtable->allocate(backend_of(bench), bytes, &r->arena), "arena: "));
   bench->slots[slot].arena_capacity = bytes;
   return vtable->fill(backend_of(bench), r->arena, 0, bytes);

@@ -2,11 +2,13 @@
  * little) slower. */
 #include "runtime/search_state.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define BLOCK_STEPS 300
-#define BLOCK_TRIES 8 /* variants of a block that are measured in a round */
-#define PAIR_TRIES 4  /* candidates of a pair of tasks */
+#define BLOCK_TRIES 8     /* variants of a block that are measured in a round */
+#define PAIR_TRIES 4      /* candidates of a pair of tasks */
+#define CANDIDATE_TRIES 5 /* of a task in the first round, so many more in each that follows */
 /* Moves that the model expects to be slower than this are not measured. */
 #define WORSE_CANDIDATE 1.04
 #define WORSE_PLACE 1.01
@@ -86,18 +88,63 @@ static int position_of(const cs_search *s, int task) {
   return place_of(&s->best, task);
 }
 
+/* Other candidates of a task by what the model expects of its block, the fastest first; free()
+ * releases. */
+typedef struct ranked {
+  int choice;
+  double us;
+} ranked;
+
+static int compare_ranked(const void *a, const void *b) {
+  const ranked *x = a, *y = b;
+  if (x->us != y->us) return x->us < y->us ? -1 : 1;
+  return (x->choice > y->choice) - (x->choice < y->choice);
+}
+
+static cs_status rank_candidates(cs_search *s, int task, ranked **out, int *n) {
+  const cs_coselect_task *set = &s->model->tasks[task];
+  int p = position_of(s, task);
+  cs_placement placement = s->best.places[p];
+  int now = placement.choice;
+  cs_configuration next = {0};
+  cs_status st = CS_OK;
+  *n = 0;
+  *out = cs_calloc((size_t)set->n, sizeof **out);
+  if (!*out) return cs_no_memory("candidates", (size_t)set->n * sizeof **out);
+  CS_TRY(st, cs_configuration_copy(&s->best, &next), done);
+  for (int i = 0; i < set->n; i++) {
+    ranked *one = &(*out)[*n];
+    if (set->choices[i] == now) continue;
+    placement.choice = one->choice = set->choices[i];
+    memcpy(next.places, s->best.places, (size_t)next.n * sizeof *next.places);
+    cs_coselect_change(s->model, next.places, next.n, p, placement);
+    CS_TRY(st, window_us(s, s->model->window_of[task], &next, &one->us), done);
+    (*n)++;
+  }
+  qsort(*out, (size_t)*n, sizeof **out, compare_ranked);
+done:
+  cs_configuration_free(&next);
+  if (st != CS_OK) free(*out);
+  return st;
+}
+
 cs_status cs_search_candidates(cs_search *s) {
-  for (int t = 0; t < s->input->program->n_tasks; t++) {
-    const cs_coselect_task *set = &s->model->tasks[t];
-    for (int i = 0; i < set->n && !cs_search_is_over(s); i++) {
+  cs_status st = CS_OK;
+  for (int t = 0; t < s->input->program->n_tasks && !cs_search_is_over(s) && st == CS_OK; t++) {
+    ranked *list;
+    int n;
+    CS_RETURN_IF_ERROR(rank_candidates(s, t, &list, &n));
+    for (int i = 0; i < n && i < CANDIDATE_TRIES * (s->round + 1) && st == CS_OK; i++) {
+      if (cs_search_is_over(s)) break;
       int p = position_of(s, t);
       cs_placement placement = s->best.places[p];
-      if (placement.choice == set->choices[i]) continue;
-      placement.choice = set->choices[i];
-      CS_RETURN_IF_ERROR(try_move(s, p, placement, WORSE_CANDIDATE));
+      if (placement.choice == list[i].choice) continue;
+      placement.choice = list[i].choice;
+      st = try_move(s, p, placement, WORSE_CANDIDATE);
     }
+    free(list);
   }
-  return CS_OK;
+  return st;
 }
 
 /* ---- Pairs: candidates of two tasks that may run beside each other, changed together ---- */
