@@ -1,4 +1,5 @@
 """Cells of coselect's table: the latency of each policy in a convsched.run/1 record, and what coselect gains."""
+import math
 
 POLICIES = ("sequential", "streams", "opara", "ios", "coselect")
 MODELS = ("googlenet_bn", "googlenet", "inception_v3", "resnet50", "squeezenet1_1", "densenet121")
@@ -45,6 +46,23 @@ def gains(record):
     best = min(us[name] for name in POLICIES if name != "coselect")
     return {"best other": best / us["coselect"], "sequential": us["sequential"] / us["coselect"],
             "streams": us["streams"] / us["coselect"]}
+
+
+def interval(ratios, confidence=0.95):
+    """Of the median, at least so confident, from order statistics: the k-th smallest and the k-th largest."""
+    ordered, n = sorted(ratios), len(ratios)
+    missed = lambda k: sum(math.comb(n, i) for i in range(k)) / 2 ** n  # on one side
+    k = max((k for k in range(1, n // 2 + 1) if missed(k) <= (1 - confidence) / 2), default=1)
+    return ordered[k - 1], ordered[n - k]
+
+
+def is_slower(record, than):
+    """Whether coselect is slower than another policy beyond chance: samples taken in turn are compared in pairs. Where
+    times are predicted there are none, and they are compared as they are."""
+    taken = {p["name"]: p.get("latency_us", {}).get("samples", ()) for p in record["policies"]}
+    pairs = list(zip(taken["coselect"], taken[than]))
+    us = latencies(record)
+    return interval([a / b for a, b in pairs])[0] > 1 if pairs else us["coselect"] > us[than]
 
 
 def samples(record):

@@ -15,8 +15,9 @@ HEAD = """# coselect beside the other policies
 
 Made by `bench/coselect_page.py` from the records under `bench/results/`; `bench/cells.py` writes such records. Times are medians
 in microseconds of samples taken in turn in one process. *Over* a policy: its median over coselect's, so more than 1 means that
-coselect is faster; *best other* is the fastest of the other policies. Of several records of a cell the newest counts (the last by
-file name, which begins with its date). `roofline` is a bound; `path` (the longest path of the fastest candidates, cold) and
+coselect is faster; *best other* is the fastest of the other policies. Slower than `sequential` is where the 95% interval of
+their paired samples' ratios (order statistics) lies above 1: plans that are the same differ by chance. Of several records of a
+cell the newest counts (the last by file name, which begins with its date). `roofline` is a bound; `path` (the longest path of the fastest candidates, cold) and
 `area` (what the fastest candidates take of the machine) are estimates.
 """
 KINDS = ("coselect", "ablation", "overlap")
@@ -93,7 +94,8 @@ def judge(cells):
     won = [c for c in order if c in right and gains[c]["best other"] > margin]
     print(f"coselect is more than 3% faster than the best other policy in **{len(won)} of {len(cells)}** cells recorded.\n")
     print(f"- More than 3% slower than the best other: {names(c for c in order if 1 / gains[c]['best other'] > margin)}.")
-    print(f"- Slower than `sequential`: {names(c for c in order if gains[c]['sequential'] < 1)}.")
+    slower = [c for c in order if cell_table.is_slower(cells[c][1], "sequential")]
+    print(f"- Slower than `sequential`: {names(slower)}.")
     print(f"- Wrong results: {names(c for c in order if c not in right)}.")
     few = [c for c in order if cell_table.samples(cells[c][1]) < 50]
     print(f"- Fewer than 50 samples of a policy: {names(few)}.")

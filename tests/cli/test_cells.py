@@ -149,6 +149,17 @@ class Page(CommandTest):
         self.assertEqual(self.rows(page, "googlenet")[0][2:14], ["1", "200.0", "110.0", "120.0", "130.0", "100.0", "1.100",
                                                                  "2.000", "1.100", "10.0", "20.0", ""])
 
+    def test_slower_by_chance_is_not_slower(self):
+        same, slower = record((100, 110, 120, 130, 100)), record((100, 110, 120, 130, 101), batch=32)
+        for found, shift in ((same, 0.1), (slower, 1)):
+            noise = [3 * (i % 5 - 2) for i in range(50)]
+            found["policies"][0]["latency_us"]["samples"] = [100 + d for d in noise]
+            found["policies"][4]["latency_us"]["samples"] = [100 + shift * (i % 2 == 0 or shift == 1) + d
+                                                             for i, d in enumerate(noise)]
+        same["policies"][4]["latency_us"]["median"] = 100.05
+        page = self.page({"2026-01-01-gpu-coselect.jsonl": [same, slower]})
+        self.assertIn("Slower than `sequential`: googlenet/f16/32.", page)
+
     def test_the_newest_record_of_a_cell_counts(self):
         page = self.page({"2026-01-01-gpu-coselect.jsonl": [record((200, 110, 120, 130, 101))],
                           "2026-01-01-gpu-coselect-10.jsonl": [record((200, 110, 120, 130, 110))],
