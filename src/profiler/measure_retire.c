@@ -43,8 +43,7 @@ cs_status cs_retire_candidates(const cs_measuring *m, const cs_operation *operat
   cs_candidate_list others = {0};
   char reason[] = "this program has no such candidate any more";
   const cs_measurement gone = {.rejected = true, .reason = reason};
-  cs_status st =
-      find_others(cs_profile_find(m->profile, operation->signature), operation, &others);
+  cs_status st = find_others(cs_profile_find(m->profile, operation->signature), operation, &others);
   for (size_t i = 0; i < others.n && st == CS_OK; i++) {
     bool there = true;
     st = still_prepares(m, operation, &others.items[i], &there);
