@@ -153,7 +153,7 @@ static cs_status begin(cs_search *s, const cs_configuration *starts, int n, int 
  * to be beaten as they are. */
 static cs_status try_wholes(cs_search *s, cs_configuration *starts, int *n, bool *begun) {
   cs_status st = CS_OK;
-  cs_configuration made = {0}, earlier[CS_SEARCH_EARLIER] = {{0}};
+  cs_configuration earlier[CS_SEARCH_EARLIER] = {{0}};
   bool confirmed = false;
   int n_earlier = 0, policies = *n;
   CS_TRY(st, cs_search_earlier(s, earlier, &n_earlier, &confirmed), done);
@@ -168,10 +168,9 @@ static cs_status try_wholes(cs_search *s, cs_configuration *starts, int *n, bool
     CS_TRY(st, try_one(s, &earlier[i], true), done);
   }
   if (cs_search_is_over(s)) goto done;
-  CS_TRY(st, cs_coselect_by_model(s->model, &made), done);
-  st = cs_search_try(s, &made);
+  CS_TRY(st, cs_coselect_by_model(s->model, &s->made), done);
+  st = cs_search_try(s, &s->made);
 done:
-  cs_configuration_free(&made);
   for (int i = 0; i < CS_SEARCH_EARLIER; i++) cs_configuration_free(&earlier[i]);
   return st;
 }
@@ -252,26 +251,35 @@ static void log_comparisons(const cs_search *s) {
   }
 }
 
+/* Everything once, from the best. What gains most for its time comes first: time is up before a
+ * round ends on large networks. */
+static cs_status run_round(cs_search *s, const cs_configuration *starts, int n) {
+  CS_RETURN_IF_ERROR(cs_search_candidates(s));
+  CS_RETURN_IF_ERROR(cs_search_blocks(s, starts, n));
+  CS_RETURN_IF_ERROR(cs_search_merges(s));
+  CS_RETURN_IF_ERROR(cs_search_streams(s));
+  CS_RETURN_IF_ERROR(cs_search_order(s));
+  CS_RETURN_IF_ERROR(cs_search_pairs(s));
+  CS_RETURN_IF_ERROR(cs_search_priorities(s));
+  return cs_search_partitions(s);
+}
+
+/* A descent ends with a round that found nothing, and another begins; once there is none to begin
+ * from, rounds look further from the best of all, until IDLE_ROUNDS found nothing. */
 static cs_status run_rounds(cs_search *s, const cs_configuration *starts, int n, bool *converged) {
   *converged = false;
   while (!cs_search_is_over(s) && !*converged) {
     int before = s->accepted;
-    /* What gains most for its time comes first: time is up before a round ends on large networks.
-     */
-    CS_RETURN_IF_ERROR(cs_search_candidates(s));
-    CS_RETURN_IF_ERROR(cs_search_blocks(s, starts, n));
-    CS_RETURN_IF_ERROR(cs_search_merges(s));
-    CS_RETURN_IF_ERROR(cs_search_streams(s));
-    CS_RETURN_IF_ERROR(cs_search_order(s));
-    CS_RETURN_IF_ERROR(cs_search_pairs(s));
-    CS_RETURN_IF_ERROR(cs_search_priorities(s));
-    CS_RETURN_IF_ERROR(cs_search_partitions(s));
+    bool begun = false;
+    CS_RETURN_IF_ERROR(run_round(s, starts, n));
     CS_RETURN_IF_ERROR(cs_search_check_cancelled(s));
     s->idle = s->accepted == before ? s->idle + 1 : 0;
-    *converged = !cs_search_is_over(s) && s->idle >= IDLE_ROUNDS;
     s->round++;
+    if (s->idle > 0) CS_RETURN_IF_ERROR(cs_search_restart(s, starts, n, &begun));
+    if (begun) s->idle = 0;
+    *converged = !cs_search_is_over(s) && s->idle >= IDLE_ROUNDS;
   }
-  return CS_OK;
+  return cs_search_settle(s);
 }
 
 static cs_status run_search(cs_search *s) {
@@ -335,6 +343,8 @@ done:
   cs_bench_destroy(s.bench);
   cs_coselect_destroy(s.model);
   cs_configuration_free(&s.best);
+  cs_configuration_free(&s.made);
+  cs_configuration_free(&s.champion);
   free(name);
   free(signature);
   return st;
@@ -348,11 +358,11 @@ static cs_status run_candidate_rounds(cs_search *s, const cs_configuration *base
   bool begun = false;
   cs_status st = begin_with(s, base, &begun, &why);
   if (st == CS_OK && begun) st = cs_search_try(s, other);
-  for (int before = -1; st == CS_OK && begun && s->accepted > before && !cs_search_is_over(s);) {
-    before = s->accepted;
+  while (st == CS_OK && begun && s->idle < 2 && !cs_search_is_over(s)) {
+    int before = s->accepted;
     st = cs_search_candidates(s);
     if (st == CS_OK) st = cs_search_pairs(s);
-    s->round++;
+    s->idle = s->accepted == before ? s->idle + 1 : 0;
   }
   if (st == CS_OK && !begun) return why;
   cs_status_free(why);

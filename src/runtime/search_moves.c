@@ -8,7 +8,7 @@
 #define BLOCK_STEPS 300
 #define BLOCK_TRIES 8     /* variants of a block that are measured in a round */
 #define PAIR_TRIES 4      /* candidates of a pair of tasks */
-#define CANDIDATE_TRIES 5 /* of a task in the first round, so many more in each that follows */
+#define CANDIDATE_TRIES 5 /* of a task, so many more after each round that found nothing */
 /* Moves that the model expects to be slower than this are not measured. */
 #define WORSE_CANDIDATE 1.04
 #define WORSE_PLACE 1.01
@@ -134,7 +134,7 @@ cs_status cs_search_candidates(cs_search *s) {
     ranked *list;
     int n;
     CS_RETURN_IF_ERROR(rank_candidates(s, t, &list, &n));
-    for (int i = 0; i < n && i < CANDIDATE_TRIES * (s->round + 1) && st == CS_OK; i++) {
+    for (int i = 0; i < n && i < CANDIDATE_TRIES * (s->idle + 1) && st == CS_OK; i++) {
       if (cs_search_is_over(s)) break;
       int p = position_of(s, t);
       cs_placement placement = s->best.places[p];

@@ -13,6 +13,9 @@ typedef struct cs_search {
   cs_coselect *model;
   cs_bench *bench;
   cs_configuration best;
+  cs_configuration made;                   /* by the model alone */
+  cs_configuration champion;               /* of the descents before this one; none: no tasks */
+  int restarts;                            /* schedules that a descent began from, or might have */
   double best_us, begun_us, sequential_us; /* of the best now, at first, and of `sequential` */
   double begun, seconds;                   /* of the rounds; those of falling back come behind */
   double fallback_seconds;
@@ -53,6 +56,16 @@ cs_status cs_search_earlier(const cs_search *s, cs_configuration out[CS_SEARCH_E
  * says nothing of one without them. */
 cs_status cs_search_name(const cs_session *session, const cs_policy_input *input,
                          const char *signature, char **out) CS_MUST_USE;
+
+/* ---- search_restarts.c ---- */
+
+/* Begins again from the next schedule, with the best's candidates, and keeps the best as champion.
+ * *begun false: none is left that is not the best, fits and is not far slower. */
+cs_status cs_search_restart(cs_search *s, const cs_configuration *starts, int n,
+                            bool *begun) CS_MUST_USE;
+/* The faster of the best and the champion, on fresh samples, is the best; there is no champion
+ * then. */
+cs_status cs_search_settle(cs_search *s) CS_MUST_USE;
 
 /* ---- search_fallback.c ---- */
 

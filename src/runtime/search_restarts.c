@@ -1,0 +1,95 @@
+/* Restarts of a search. Where a descent finds nothing faster, another one begins from another
+ * schedule (the model's, other policies') with the candidates that the descents before found, which
+ * mostly suit it too; what they found at last is held against one another. */
+#include "runtime/search_state.h"
+
+#include <string.h>
+
+#define FIRST_PAIRS 5
+#define LAST_PAIRS 40
+/* A schedule that is slower than this, with the best's candidates, is not worth a descent. */
+#define WORST_START 1.15
+
+/* ---- A start with the best's candidates ---- */
+
+static const cs_placement *place_of(const cs_configuration *configuration, int task) {
+  int p = 0;
+  while (configuration->places[p].task != task) p++;
+  return &configuration->places[p];
+}
+
+/* Launches of several tasks keep theirs. */
+static cs_status with_candidates(const cs_configuration *start, const cs_configuration *best,
+                                 cs_configuration *out) {
+  CS_RETURN_IF_ERROR(cs_configuration_copy(start, out));
+  for (int p = 0, end = 0; p < out->n; p = end) {
+    end = cs_launch_end(out->places, out->n, p);
+    if (end == p + 1) out->places[p].choice = place_of(best, out->places[p].task)->choice;
+  }
+  return CS_OK;
+}
+
+/* ---- The best of all descents ---- */
+
+cs_status cs_search_settle(cs_search *s) {
+  cs_status st = CS_OK;
+  bool fits = false;
+  cs_bench_pairs pairs;
+  if (s->champion.n == 0) return CS_OK;
+  if (cs_configuration_equal(&s->champion, &s->best)) goto done;
+  CS_TRY(st, cs_search_set_trial(s, &s->champion, &fits), done);
+  if (!fits) goto done;
+  CS_TRY(st, cs_bench_compare(s->bench, LAST_PAIRS, &pairs), done);
+  if (pairs.ratio >= 1) goto done;
+  s->best_us = pairs.trial_us;
+  st = cs_search_accept(s);
+done:
+  cs_configuration_free(&s->champion);
+  return st;
+}
+
+/* ---- Restarting ---- */
+
+/* The n-th schedule to begin from: the model's, then the policies' from the last one on; but for
+ * the first, which is `sequential`. NULL: there are no more. */
+static const cs_configuration *start_of(const cs_search *s, const cs_configuration *starts, int n,
+                                        int index) {
+  if (index == 0) return &s->made;
+  return index < n ? &starts[n - index] : NULL;
+}
+
+/* Begins from a configuration; what was the best stays as the champion. *begun false: it does not
+ * fit or is too slow. */
+static cs_status begin_from(cs_search *s, const cs_configuration *start, bool *begun) {
+  bool fits = false;
+  cs_bench_pairs pairs;
+  *begun = false;
+  if (!cs_configuration_valid(start, s->input)) return CS_OK;
+  CS_RETURN_IF_ERROR(cs_search_set_trial(s, start, &fits));
+  if (!fits) return CS_OK;
+  CS_RETURN_IF_ERROR(cs_bench_compare(s->bench, FIRST_PAIRS, &pairs));
+  CS_RETURN_IF_ERROR(cs_search_record(s, CS_BENCH_TRIAL, pairs.trial, pairs.n));
+  s->measured++;
+  if (pairs.ratio > WORST_START) return CS_OK;
+  CS_RETURN_IF_ERROR(cs_configuration_copy(&s->best, &s->champion));
+  s->best_us = pairs.trial_us;
+  *begun = true;
+  return cs_search_accept(s);
+}
+
+cs_status cs_search_restart(cs_search *s, const cs_configuration *starts, int n, bool *begun) {
+  cs_status st = CS_OK;
+  *begun = false;
+  while (!*begun && !cs_search_is_over(s) && st == CS_OK) {
+    const cs_configuration *start = start_of(s, starts, n, s->restarts);
+    cs_configuration next = {0};
+    if (!start) return CS_OK;
+    s->restarts++;
+    if (start->n == 0) continue;
+    CS_RETURN_IF_ERROR(cs_search_settle(s));
+    st = with_candidates(start, &s->best, &next);
+    if (st == CS_OK && !cs_configuration_equal(&next, &s->best)) st = begin_from(s, &next, begun);
+    cs_configuration_free(&next);
+  }
+  return st;
+}
