@@ -160,7 +160,7 @@ static void test_an_interrupted_search_keeps_what_was_confirmed(void **state) {
 static void test_the_next_search_goes_on_from_unconfirmed_ones(void **state) {
   (void)state;
   cs_session_options options = coselect_options(2);
-  options.search_seconds = 0;
+  options.policy = "streams";
   cs_session *session = open_session(&options);
   cs_configuration slow;
   char *text = NULL, *signature = signature_of(session);
@@ -174,7 +174,7 @@ static void test_the_next_search_goes_on_from_unconfirmed_ones(void **state) {
   assert_ok(cs_profile_add(session->device->profile, signature, &candidate, &seen));
   cs_configuration_free(&slow);
 
-  options.search_seconds = 5;
+  options.policy = "coselect";
   cs_session *next = open_session(&options);
   const cs_record *record = cs_op_profile_record(schedules_of(next), text);
   assert_non_null(record);
