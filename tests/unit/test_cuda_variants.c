@@ -46,9 +46,43 @@ static void tensor_cores_take_no_padding_past_32_bits(void **state) {
   }
 }
 
+/* A first convolution over `channels`, 7 × 7 by steps of 2. */
+static cs_op_desc first_over(int64_t channels, cs_precision precision) {
+  cs_op_desc d = {.op = CS_OP_CONV, .precision = precision, .n_inputs = 1};
+  cs_shape in = {.rank = 4, .dims = {2, channels, 224, 224}},
+           out = {.rank = 4, .dims = {2, 64, 112, 112}};
+  d.attrs.conv = (cs_conv_attrs){.out_channels = 64,
+                                 .group = 1,
+                                 .kernel = {7, 7},
+                                 .strides = {2, 2},
+                                 .pads = {3, 3, 3, 3},
+                                 .dilations = {1, 1}};
+  cs_dtype dtype = cs_precision_storage(precision);
+  d.inputs[0] = cs_tensor_dense(&in, dtype, CS_LAYOUT_NHWC);
+  d.output = cs_tensor_dense(&out, dtype, CS_LAYOUT_NHWC);
+  return d;
+}
+
+static void few_channels_have_a_kernel_of_their_own(void **state) {
+  (void)state;
+  const cs_precision precisions[] = {CS_PRECISION_TF32, CS_PRECISION_F16, CS_PRECISION_BF16};
+  for (int i = 0; i < 3; i++) {
+    cs_op_desc three = first_over(3, precisions[i]), many = first_over(64, precisions[i]);
+    assert_int_equal(count(&three, "cuda.mma_few."), 3);
+    assert_int_equal(count(&many, "cuda.mma_few."), 0);
+    assert_int_equal(count(&three, "cuda.mma."), 0);
+    assert_true(count(&many, "cuda.mma.") > 0);
+    three.inputs[0].shape.dims[1] = 0;
+    assert_int_equal(count(&three, "cuda.mma_few."), 0);
+  }
+  cs_op_desc plain = first_over(3, CS_PRECISION_F32); /* tf32 would be less than was asked for */
+  assert_int_equal(count(&plain, "cuda.mma_few."), 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(tensor_cores_take_no_padding_past_32_bits),
+      cmocka_unit_test(few_channels_have_a_kernel_of_their_own),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

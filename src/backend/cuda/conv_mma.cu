@@ -45,6 +45,7 @@ const MmaVariant kVariants[] = {
 };
 constexpr int kVariantCount = (int)(sizeof kVariants / sizeof *kVariants);
 constexpr int kAsyncTile = 128 * 64; /* elements of a tile */
+constexpr int kColumnsMost = 192;    /* of a tile */
 constexpr int64_t kTapsMost = 15;    /* of an axis: bits of half a word, and one more */
 
 int variant_of(const char *id) {
@@ -98,7 +99,7 @@ bool takes(const cs_op_desc *desc) {
   if (conv->kernel[0] > kTapsMost || conv->kernel[1] > kTapsMost) return false;
   if (desc->output.layout != CS_LAYOUT_NHWC || view_of(&desc->output).stride[1] != 1) return false;
   bool narrow = fits_narrow(view_of(&desc->output)) &&
-                filter_row(desc) * (conv->out_channels + 128) < kNarrowLimit;
+                filter_row(desc) * (conv->out_channels + kColumnsMost) < kNarrowLimit;
   for (int i = 0; i < desc->n_inputs; i++)
     narrow = narrow && fits_narrow(view_of(&desc->inputs[i]));
   if (desc->has_residual && view_of(&desc->inputs[desc->n_inputs - 1]).stride[1] != 1) return false;
@@ -303,8 +304,10 @@ cs_status cs_cuda_kernel_launch_merged(const cs_cuda_merge_part *parts, int n, c
   int variant = variant_of(id);
   if (variant < 0 || n < 1 || n > CS_CUDA_MERGE_MOST)
     return cs_error(CS_CODE_BAD_INPUT,
-                    "%d operations in one launch of \"%s\"; 1 to %d of a cuda.mma", n, id,
-                    CS_CUDA_MERGE_MOST);
+                    "%d operations in one launch of \"%s\"; 1 to %d of a cuda.mma or cuda.wgmma", n,
+                    id, CS_CUDA_MERGE_MOST);
+  if (kVariants[variant].async && !device_has_wgmma())
+    return cs_error(CS_CODE_BAD_INPUT, "%s: the device has no wgmma (compute capability 9.0)", id);
   cs_dtype dtype = parts[0].desc->output.dtype;
   for (int i = 0; i < n; i++)
     if (!takes(parts[i].desc) || parts[i].desc->output.dtype != dtype)
