@@ -275,6 +275,10 @@ static inline void cc_all_conv(cc_context *x) {
           CS_ACT_RELU);
   cc_conv(x, "conv_7x1", CC4(1, 32, 12, 9), CC3(32, 7, 1), one, CC4(3, 0, 3, 0), one, 1, CC_BIAS,
           CS_ACT_RELU);
+  /* A stage of a tensor-core kernel is more taps than there are: none may be read for those behind.
+   */
+  cc_conv(x, "conv_9x1_few_channels", CC4(1, 8, 20, 2), CC3(16, 9, 1), one, none, one, 1, CC_BIAS,
+          CS_ACT_NONE);
   cc_conv(x, "conv_2x4_mixed", CC4(1, 10, 9, 12), CC3(11, 2, 4), CC2(2, 1), CC4(1, 0, 0, 2),
           CC2(1, 2), 1, CC_BIAS, CS_ACT_NONE);
   cc_conv(x, "conv_11x11_s4", CC4(1, 3, 47, 47), CC3(16, 11, 11), CC2(4, 4), CC4(2, 2, 2, 2), one,

@@ -121,7 +121,7 @@ struct Loader {
       if (c < p.channels) return;
       do {
         c -= p.channels;
-        if (++tap_w == p.taps_w) tap_w = 0, tap_h++;
+        if (++tap_w == p.taps_w) tap_w = 0, tap_h = min(tap_h + 1, p.taps_h);
       } while (c >= p.channels);
       moved = tap_h * p.dilation_h * p.in.h + tap_w * p.dilation_w * p.in.w;
     }
