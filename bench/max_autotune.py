@@ -53,7 +53,7 @@ def beside(graph, weights, inputs, wanted, precision, layouts, rounds, seconds):
             reason = f"not compiled and measured in {seconds:g} s"
         entries = records.read(out) if pathlib.Path(out).exists() else []
     missing = [layout for layout in layouts if layout not in [entry["layout"] for entry in entries]]
-    return entries, [{"name": NAME, "class": "MaxAutotune", "layout": layout, "reason": reason or "no result"}
+    return entries, [{"name": NAME, "layout": layout, "reason": reason or "no result"}
                      for layout in missing]
 
 

@@ -27,19 +27,30 @@ CPU = {
 LAYOUTS = ("nchw", "nhwc")
 
 
+def left_out(name, what, error, say):
+    """Why there is no figure of a contender: a member of a record's `left_out`."""
+    text = (str(error).strip().splitlines() or [""])[0][:300]
+    entry = {"name": name, "layout": getattr(what, "layout", None), "reason": f"{type(error).__name__}: {text}"}
+    say(f"{name} {entry['layout'] or ''}: left out: {entry['reason']}")
+    return entry
+
+
+@dataclasses.dataclass
+class Unmade:
+    layout: str | None
+
+
 def make(peers, names, layouts, common, others, say):
     """(contenders, left out): of each peer and layout a contender, made with the arguments `common` and then
-    `layout` or `others`; one that cannot be made is left out with its reason, and the rest go on."""
-    made, left_out = [], []
+    the layout or `others`; one that cannot be made is left out with its reason, and the rest go on."""
+    made, missing = [], []
     for name in names:
         peer = peers[name]
         for which in peer.classes:
-            for more in [(layout,) for layout in layouts] if peer.layouts else [others]:
+            for layout in layouts if peer.layouts else [None]:
                 try:
-                    made.append(getattr(importlib.import_module(peer.module), which)(*common, *more))
+                    made.append(getattr(importlib.import_module(peer.module), which)(
+                        *common, *([layout] if layout else others)))
                 except Exception as error:  # whatever another system's compiler may raise
-                    reason = (str(error).strip().splitlines() or [""])[0][:300]
-                    left_out.append({"name": name, "class": which, "layout": more[0] if peer.layouts else None,
-                                     "reason": f"{type(error).__name__}: {reason}"})
-                    say(f"{name} ({which} {left_out[-1]['layout'] or ''}): left out: {left_out[-1]['reason']}")
-    return made, left_out
+                    missing.append(left_out(f"{name} ({which})", Unmade(layout), error, say))
+    return made, missing

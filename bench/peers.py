@@ -113,22 +113,29 @@ def reference(options, graph, params, inputs):
     return torch_peers.reference(graph, params, inputs, "cpu" if options.cpu else "cuda"), "torch float64"
 
 
-def interleave(contenders, rounds, settle):
-    """One sample of each in turn, another one first each round. A discarded sample before each
-    gives everyone warm caches; `settle` seconds of rest let worker threads of others go to sleep."""
-    samples = {id(c): [] for c in contenders}
-    host = {id(c): [] for c in contenders}
+def interleave(contenders, rounds, settle, give_up):
+    """{id: (samples, host samples)}: one of each in turn, another one first each round. A discarded sample
+    before each gives everyone warm caches; `settle` seconds of rest let worker threads of others go to sleep.
+    A contender that raises is out of the race if `give_up(contender, error)` returns."""
+    taken = {id(c): ([], []) for c in contenders}
     for index in range(-WARM_UP, rounds):
         first = index % len(contenders)
         for contender in contenders[first:] + contenders[:first]:
+            if id(contender) not in taken:
+                continue
             time.sleep(settle)
-            contender.sample()
-            us, host_us = contender.sample(), contender.host_sample()
+            try:
+                contender.sample()
+                found = contender.sample(), contender.host_sample()
+            except Exception as error:  # whatever a system may raise
+                give_up(contender, error)
+                del taken[id(contender)]
+                continue
             if index >= 0:
-                samples[id(contender)].append(us)
-                if host_us is not None:
-                    host[id(contender)].append(host_us)
-    return samples, host
+                for samples, us in zip(taken[id(contender)], found):
+                    if us is not None:
+                        samples.append(us)
+    return taken
 
 
 def measure(options, library, device, name, precision, batch, work):
@@ -151,11 +158,19 @@ def measure(options, library, device, name, precision, batch, work):
                                               options.layouts, (described, params, precision, inputs),
                                               (options.threads,), note)
             contenders += others
-            samples, host = interleave(contenders, options.rounds, 0.02 if options.cpu else 0)
+
+            def give_up(contender, error):
+                if contender not in others:
+                    raise error
+                left_out.append(peer_list.left_out(contender.name, contender, error, note))
+
+            taken = interleave(contenders, options.rounds, 0.02 if options.cpu else 0, give_up)
+            kept = [contender for contender in contenders if id(contender) in taken]
             wanted, referee = reference(options, described, params, inputs)
-            if wanted is None and others:  # no float64 at hand: at least the same function as the other system
-                wanted, referee = others[0].outputs(), others[0].name
-            policies = [peer_entries.entry(c, samples[id(c)], host[id(c)], wanted, precision) for c in contenders]
+            other = next((contender for contender in kept if contender in others), None)
+            if wanted is None and other:  # no float64 at hand: at least the same function as another system
+                wanted, referee = other.outputs(), other.name
+            policies = [peer_entries.entry(c, *taken[id(c)], wanted, precision) for c in kept]
         finally:
             for contender in contenders:
                 contender.close()

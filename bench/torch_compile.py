@@ -58,7 +58,7 @@ class Compile(Eager):
         return (time.perf_counter_ns() - start) / 1e3
 
     def prepare(self, graph, params, dtype, inputs):
-        self.net = Plain(graph, params, "cuda", dtype, self.layout == "nhwc")
+        self.net = Plain(graph, params, self.device, dtype, self.layout == "nhwc")
         self.function = compiled(self.net, self.mode)
         self.turns = self.place(inputs)
         for _ in range(3):  # compiles, warms up, records the CUDA graph

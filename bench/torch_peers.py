@@ -82,6 +82,7 @@ class Eager(Contender):
     how = ("device events around one forward pass; the sleep before it hides the launch of the first "
            "kernels only, so this is host-bound for small batches")
 
+    device = "cuda"
     sleep_cycles = 200_000  # about 100 µs
 
     def __init__(self, graph, params, precision, inputs, layout):
@@ -98,7 +99,7 @@ class Eager(Contender):
 
     def prepare(self, graph, params, dtype, inputs):
         """Everything up to a first result, which may still be on its way."""
-        self.net = Net(graph, params, "cuda", dtype, self.layout == "nhwc")
+        self.net = Net(graph, params, self.device, dtype, self.layout == "nhwc")
         self.inputs = self.net.given(inputs)
         self.results = self.net(*self.inputs)
 
@@ -182,10 +183,13 @@ class CudaGraphStreams(CudaGraph):
 
 def reference(graph, params, inputs, device):
     """Outputs of the graph as written, nothing folded, in float64."""
-    torch.backends.cudnn.benchmark = False
+    before, torch.backends.cudnn.benchmark = torch.backends.cudnn.benchmark, False
     net = torch_graph.TorchGraph(graph, params, dtype=torch.float64, device=device)
     given = [torch.from_numpy(x).to(device, torch.float64) for x in inputs]
-    return [r.cpu().numpy() for r in net(*given)]
+    try:
+        return [r.cpu().numpy() for r in net(*given)]
+    finally:
+        torch.backends.cudnn.benchmark = before
 
 
 class CpuEager(Contender):
