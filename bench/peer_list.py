@@ -7,37 +7,36 @@ import importlib
 @dataclasses.dataclass
 class Peer:
     module: str
-    classes: tuple  # contenders' classes
+    classes: dict  # of contenders, and their names
     layouts: bool  # whether there is one of each layout
 
 
 GPU = {
-    "eager": Peer("torch_peers", ("Eager",), True),
-    "cudagraph": Peer("torch_peers", ("CudaGraph",), True),
-    "cudagraph_streams": Peer("torch_peers", ("CudaGraphStreams",), True),
-    "compile": Peer("torch_compile", ("Compile", "CompileStatic"), True),
-    "jax": Peer("jax_peers", ("Jax",), True),
+    "eager": Peer("torch_peers", {"Eager": "torch.eager"}, True),
+    "cudagraph": Peer("torch_peers", {"CudaGraph": "torch.cudagraph"}, True),
+    "cudagraph_streams": Peer("torch_peers", {"CudaGraphStreams": "torch.cudagraph_streams"}, True),
+    "compile": Peer("torch_compile", {"Compile": "torch.compile", "CompileStatic": "torch.compile_static"}, True),
+    "jax": Peer("jax_peers", {"Jax": "jax.jit"}, True),
 }
 CPU = {
-    "onnxruntime": Peer("contenders", ("OnnxRuntime",), False),
-    "eager": Peer("torch_peers", ("CpuEager",), False),
-    "compile": Peer("torch_compile", ("CpuCompile",), False),
-    "jax": Peer("jax_peers", ("JaxCpu",), True),
+    "onnxruntime": Peer("contenders", {"OnnxRuntime": "onnxruntime.cpu"}, False),
+    "eager": Peer("torch_peers", {"CpuEager": "torch.cpu"}, False),
+    "compile": Peer("torch_compile", {"CpuCompile": "torch.cpu_compile"}, False),
+    "jax": Peer("jax_peers", {"JaxCpu": "jax.cpu"}, True),
 }
 LAYOUTS = ("nchw", "nhwc")
 
 
-def left_out(name, what, error, say):
+def contender_names(peers):
+    return [name for peer in peers.values() for name in peer.classes.values()]
+
+
+def left_out(name, layout, error, say):
     """Why there is no figure of a contender: a member of a record's `left_out`."""
     text = (str(error).strip().splitlines() or [""])[0][:300]
-    entry = {"name": name, "layout": getattr(what, "layout", None), "reason": f"{type(error).__name__}: {text}"}
+    entry = {"name": name, "layout": layout, "reason": f"{type(error).__name__}: {text}"}
     say(f"{name} {entry['layout'] or ''}: left out: {entry['reason']}")
     return entry
-
-
-@dataclasses.dataclass
-class Unmade:
-    layout: str | None
 
 
 def make(peers, names, layouts, common, others, say):
@@ -46,11 +45,11 @@ def make(peers, names, layouts, common, others, say):
     made, missing = [], []
     for name in names:
         peer = peers[name]
-        for which in peer.classes:
+        for which, contender in peer.classes.items():
             for layout in layouts if peer.layouts else [None]:
                 try:
                     made.append(getattr(importlib.import_module(peer.module), which)(
                         *common, *([layout] if layout else others)))
                 except Exception as error:  # whatever another system's compiler may raise
-                    missing.append(left_out(f"{name} ({which})", Unmade(layout), error, say))
+                    missing.append(left_out(contender, layout, error, say))
     return made, missing

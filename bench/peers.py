@@ -162,7 +162,8 @@ def measure(options, library, device, name, precision, batch, work):
             def give_up(contender, error):
                 if contender not in others:
                     raise error
-                left_out.append(peer_list.left_out(contender.name, contender, error, note))
+                left_out.append(peer_list.left_out(contender.name, getattr(contender, "layout", None), error,
+                                                   note))
 
             taken = interleave(contenders, options.rounds, 0.02 if options.cpu else 0, give_up)
             kept = [contender for contender in contenders if id(contender) in taken]

@@ -11,6 +11,7 @@ from torch_peers import CpuEager, Eager
 # Each contender is a compilation of the same forward function; the default would stop at the eighth.
 torch._dynamo.config.recompile_limit = 256
 CYCLES_PER_US = 2000  # of the fastest device
+MOST_CYCLES = 10_000 * CYCLES_PER_US
 
 
 class Plain(torch_graph.TorchGraph):
@@ -48,7 +49,7 @@ class Compile(Eager):
         super().__init__(*what)
         # The guards of a compiled function take hundreds of microseconds; the device is to be busy for twice that.
         self.enqueue_us = statistics.median(self.enqueue() for _ in range(7))
-        self.sleep_cycles = int(max(self.sleep_cycles, 2 * CYCLES_PER_US * self.enqueue_us))
+        self.sleep_cycles = int(min(max(self.sleep_cycles, 2 * CYCLES_PER_US * self.enqueue_us), MOST_CYCLES))
 
     def enqueue(self):
         """How long the host takes for a call that it does not wait for, microseconds."""
@@ -92,10 +93,16 @@ class CompileStatic(Compile):
             torch._dynamo.mark_static_address(tensor)
         return [tensors]
 
+    def details(self):
+        return {**super().details(), "prepare_reuses": "torch.compile"}  # its kernels, from the compiler's cache
+
 
 class MaxAutotune(CompileStatic):
     name = "torch.compile_max_autotune"
     mode = "max-autotune"
+
+    def details(self):
+        return {**super().details(), "prepare_reuses": None}  # has a process of its own
 
 
 class CpuCompile(CpuEager):
