@@ -7,11 +7,11 @@ WIDTH, MARGIN, LABEL, UNIT, MOST = 760, 16, 190, 120, 4  # pixels; a bar ends at
 HEADING, ROW, BAR, GAP = 26, 20, 13, 16
 STYLE = """
 text { font: 12px system-ui, sans-serif; fill: #1f2328 } .title { font-size: 15px; font-weight: 600 }
-.heading { font-weight: 600 } .page { fill: #ffffff } .ours { fill: #0969da } .best { fill: #bc4c00 }
-.peer { fill: #9aa4ae } .outside { fill: none; stroke: #9aa4ae } .one { stroke: #0969da } .wanted { stroke: #1a7f37 }
+.heading { font-weight: 600 } .page { fill: #ffffff } .ours { fill: #0969da } .best { fill: #fb8f44 }
+.peer { fill: #c4ccd4 } .outside { fill: none; stroke: #9aa4ae } .one { stroke: #0969da } .wanted { stroke: #1a7f37 }
 line { stroke-width: 1 } .wanted { stroke-dasharray: 4 3 } text.wanted { stroke: none; fill: #1a7f37 }
 @media (prefers-color-scheme: dark) {
-text { fill: #e6edf3 } .page { fill: #0d1117 } .ours { fill: #58a6ff } .best { fill: #f0883e } .peer { fill: #6e7681 }
+text { fill: #e6edf3 } .page { fill: #0d1117 } .ours { fill: #58a6ff } .best { fill: #bd561d } .peer { fill: #484f58 }
 .outside { stroke: #8b949e } .one { stroke: #58a6ff } .wanted { stroke: #3fb950 } text.wanted { fill: #3fb950 }
 }
 """
