@@ -1,7 +1,9 @@
 """The other systems by the names that `bench/peers.py --peers` takes, and how each is made. A system is
 imported when it is asked for: what is not installed is told and left out."""
+import contextlib
 import dataclasses
 import importlib
+import signal
 
 
 @dataclasses.dataclass
@@ -39,17 +41,35 @@ def left_out(name, layout, error, say):
     return entry
 
 
-def make(peers, names, layouts, common, others, say):
+@contextlib.contextmanager
+def limited(seconds):
+    """Raises TimeoutError in what runs longer; 0: no limit. Only Python code is interrupted: torch's compiler is
+    that, XLA's is not."""
+    def stop(*_):
+        raise TimeoutError(f"not prepared in {seconds:g} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def make(peers, names, layouts, common, others, seconds, say):
     """(contenders, left out): of each peer and layout a contender, made with the arguments `common` and then
-    the layout or `others`; one that cannot be made is left out with its reason, and the rest go on."""
+    the layout or `others`; one that cannot be made (in so many seconds) is left out with its reason, and the
+    rest go on."""
     made, missing = [], []
     for name in names:
         peer = peers[name]
         for which, contender in peer.classes.items():
             for layout in layouts if peer.layouts else [None]:
                 try:
-                    made.append(getattr(importlib.import_module(peer.module), which)(
-                        *common, *([layout] if layout else others)))
+                    with limited(seconds):
+                        made.append(getattr(importlib.import_module(peer.module), which)(
+                            *common, *([layout] if layout else others)))
                 except Exception as error:  # whatever another system's compiler may raise
                     missing.append(left_out(contender, layout, error, say))
     return made, missing

@@ -55,6 +55,8 @@ def arguments():
                         help=f"default: all on a GPU ({','.join(peer_list.GPU)}); onnxruntime,eager with --cpu\n"
                              f"(of {','.join(peer_list.CPU)})")
     parser.add_argument("--layouts", type=split, default=list(peer_list.LAYOUTS), help="of the peers (nchw,nhwc)")
+    parser.add_argument("--prepare-seconds", type=float, default=0, metavar="S",
+                        help="leave out a peer that takes longer to prepare (0: no limit)")
     parser.add_argument("--max-autotune", type=float, default=0, metavar="S",
                         help="also torch.compile's max-autotune, in a process ended after S seconds; outside the ratio")
     parser.add_argument("--search-seconds", type=float, default=None, metavar="S", help="of coselect's search")
@@ -156,7 +158,7 @@ def measure(options, library, device, name, precision, batch, work):
                                             weights_path=weights, cache_dir=options.cache_dir, **search))
             others, left_out = peer_list.make(peer_list.CPU if options.cpu else peer_list.GPU, options.peers,
                                               options.layouts, (described, params, precision, inputs),
-                                              (options.threads,), note)
+                                              (options.threads,), options.prepare_seconds, note)
             contenders += others
 
             def give_up(contender, error):

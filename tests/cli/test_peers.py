@@ -6,6 +6,7 @@ import json
 import pathlib
 import subprocess
 import sys
+import time
 import types
 import unittest
 import xml.etree.ElementTree
@@ -162,17 +163,23 @@ class FakePeers(unittest.TestCase):
             def __init__(self, *_):
                 raise RuntimeError("no kernel\nmore")
 
-        sys.modules["fake_peers"] = types.SimpleNamespace(Good=Good, Bad=Bad)
+        class Slow:
+            def __init__(self, *_):
+                time.sleep(30)
+
+        sys.modules["fake_peers"] = types.SimpleNamespace(Good=Good, Bad=Bad, Slow=Slow)
         peers = {"two": peer_list.Peer("fake_peers", {"Good": "f.good", "Bad": "f.bad"}, True),
                  "none": peer_list.Peer("not_installed_here", {"X": "n.x"}, False),
+                 "slow": peer_list.Peer("fake_peers", {"Slow": "f.slow"}, False),
                  "last": peer_list.Peer("fake_peers", {"Good": "f.last"}, False)}
         said = []
-        made, missing = peer_list.make(peers, ["two", "none", "last"], ["nchw", "nhwc"], (1, 2), (7,), said.append)
+        made, missing = peer_list.make(peers, list(peers), ["nchw", "nhwc"], (1, 2), (7,), 0.5, said.append)
         self.assertEqual([contender.what for contender in made], [(1, 2, "nchw"), (1, 2, "nhwc"), (1, 2, 7)])
         self.assertEqual([(m["name"], m["layout"]) for m in missing],
-                         [("f.bad", "nchw"), ("f.bad", "nhwc"), ("n.x", None)])
+                         [("f.bad", "nchw"), ("f.bad", "nhwc"), ("n.x", None), ("f.slow", None)])
         self.assertEqual(missing[0]["reason"], "RuntimeError: no kernel")
-        self.assertEqual(len(said), 3)
+        self.assertEqual(missing[-1]["reason"], "TimeoutError: not prepared in 0.5 s")
+        self.assertEqual(len(said), 4)
 
 
 @unittest.skipIf(numpy is None, "no NumPy")
