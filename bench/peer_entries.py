@@ -32,6 +32,6 @@ def better(entries):
         best[made["name"]] = made
     base = best["sequential"]["latency_us"]["median"] if "sequential" in best else None
     for made in best.values():
-        if base:
+        if base and made["latency_us"]["median"]:
             made["speedup_vs_sequential"] = base / made["latency_us"]["median"]
     return list(best.values())

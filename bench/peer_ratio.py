@@ -19,9 +19,10 @@ def is_peer(entry):
 
 
 def counts(entry):
-    """Whether an entry may be the best: measured, right, and not printed for information alone."""
+    """Whether an entry may be the best: measured (a difference of two times may be nothing but noise), right, and
+    not printed for information alone."""
     verification = entry.get("verification")
-    return (bool(entry.get("latency_us")) and not entry.get("outside_ratio")
+    return (bool(entry.get("latency_us")) and median(entry) > 0 and not entry.get("outside_ratio")
             and (verification is None or bool(verification["passed"])))
 
 

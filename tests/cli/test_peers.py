@@ -63,7 +63,7 @@ class Ratio(unittest.TestCase):
     def test_what_does_not_count(self):
         found = peer_ratio.of(record(
             entry("streams", 50.0, passed=False), entry("sequential", 100.0), entry("jax.jit", 20.0, passed=False),
-            entry("torch.compile_max_autotune", 30.0, outside_ratio=True), {"name": "torch.x", "latency_us": None},
+            entry("torch.compile_max_autotune", 30.0, outside_ratio=True), {"name": "torch.x", "latency_us": None}, entry("torch.y", 0.0),
             entry("torch.cudagraph", 110.0, n=51)))
         self.assertEqual((found.peer["name"], found.ours["name"]), ("torch.cudagraph", "sequential"))
         self.assertAlmostEqual(found.ratio, 1.1)
@@ -280,6 +280,14 @@ class Measuring(CommandTest):
         code, said, found = self.peers("--models", tiny, "--peers", "", "--policies", "nonsense", "--batches", "1")
         self.assertEqual((code, len(found)), (1, 1))
         self.assertIn("nonsense", said)
+
+    def test_max_autotune_is_given_up(self):
+        import max_autotune
+        entries, missing = max_autotune.beside(self.model(), "none.safetensors", [numpy.ones(1)], None, "f16", ["nhwc"],
+                                               50, 0.01)
+        self.assertEqual(entries, [])
+        self.assertEqual(missing, [{"name": "torch.compile_max_autotune", "layout": "nhwc",
+                                    "reason": "not compiled and measured in 0.01 s"}])
 
     def test_usage(self):
         for args, told in ((("--peers", "nonsense"), "found nonsense, wanted some of"),
