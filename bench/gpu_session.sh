@@ -5,8 +5,10 @@
 #   bench/gpu_session.sh pack BUILD ARCHIVE.tar.xz    here: packs what `run` needs of a build with CUDA
 #   bench/gpu_session.sh run ARCHIVE.tar.xz [OPTIONS] there, in a copy of the sources: unpacks, tests
 #                                                     (ctest -L gpu), records cells (bench/cells.py OPTIONS)
+#   bench/gpu_session.sh peers ARCHIVE.tar.xz [OPTIONS]  likewise, but without the tests, and what it records are
+#                                                     comparisons with other systems (bench/peers.py OPTIONS)
 #
-# Environment of `run`:
+# Environment of `run` and `peers`:
 #   OUT             folder for results (there, empty): records.jsonl.gz (records.jsonl until the end) and
 #                   session.tar.xz.00, .01, … (join with cat): measurements (cache/), logs, records
 #   CS_SECONDS      for everything (540); of these CS_PACK_SECONDS (30) are kept for packing the results
@@ -112,15 +114,35 @@ tell() {
     grep -E '^[0-9]+% tests passed|^Total Test time' "$work/ctest.txt" || true
     grep -E '\*\*\*(Skipped|Not Run)' "$work/ctest.txt" | cut -c1-150 || true
   fi
-  echo "== cells: exit code $cells, $((SECONDS - begun)) s"
+  echo "== $kind: exit code $code, $((SECONDS - begun)) s"
+  if [ "$kind" = peers ]; then
+    grep -E '^peers: |Error' "$work/peers.log" | cut -c1-500 || true
+    return
+  fi
   grep -E '^convsched: ' "$work/cells.log" | grep -v ': search: ' | cut -c1-200 | sort | uniq -c | sort -rn | head -n 6 || true
   cat "$work/cells.txt"
 }
 
-run() {
-  local archive=$1
-  shift
+record_cells() {
+  python3 bench/cells.py --command "$build/convsched" --cache "$work/cache" --log "$work/cells.log" \
+    --out "$OUT/records.jsonl" --deadline-s "$(left)" "$@" >"$work/cells.txt"
+}
+
+# A configuration that does not end is interrupted, so that the others' records come back.
+record_peers() {
+  local limit
+  limit=$(left)
+  mkdir -p "$work/cache/convsched/v1"
+  timeout -k 10 -s INT "$limit" python3 bench/peers.py --lib "$build/libconvsched.so" \
+    --cache-dir "$work/cache/convsched/v1" --out "$OUT/records.jsonl" --time-limit "$limit" "$@" 2>"$work/peers.log"
+}
+
+session() {
+  local archive
+  kind=$1 archive=$2
+  shift 2
   : "${CS_SECONDS:=540}" "${CS_PACK_SECONDS:=30}" "${CS_TEST_SECONDS:=180}" "${CS_PART_MIB:=15}" "${CS_PARTS:=8}"
+  [ "$kind" = cells ] || CS_TEST_SECONDS=0
   [ -d "${OUT:-}" ] || die "OUT: found '${OUT:-}', wanted a folder"
   work=$(mktemp -d)
   trap 'rm -rf "$work"' EXIT
@@ -128,19 +150,21 @@ run() {
   find_libraries
   "$build/convsched" doctor >"$work/doctor.txt" 2>&1 || true
   run_tests
-  cells=0
-  python3 bench/cells.py --command "$build/convsched" --cache "$work/cache" --log "$work/cells.log" \
-    --out "$OUT/records.jsonl" --deadline-s "$(left)" "$@" >"$work/cells.txt" || cells=$?
+  code=0
+  "record_$kind" "$@" || code=$?
   collect
   tell
-  [ "$cells" -eq 0 ] && { [ "$tests" = ok ] || [ "$tests" = none ]; }
+  [ "$code" -eq 0 ] && { [ "$tests" = ok ] || [ "$tests" = none ]; }
 }
+
+run() { session cells "$@"; }
+peers() { session peers "$@"; }
 
 case ${1:-} in
   pack) [ $# -eq 3 ] || die "pack wants BUILD and ARCHIVE" ;;
-  run) [ $# -ge 2 ] || die "run wants ARCHIVE" ;;
+  run | peers) [ $# -ge 2 ] || die "$1 wants ARCHIVE" ;;
   *)
-    sed -n '2,20s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
+    sed -n '2,22s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
     exit 2
     ;;
 esac

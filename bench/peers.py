@@ -2,12 +2,17 @@
 """Measures convsched beside other systems, in one process, interleaved: one latency sample of each
 contender in turn, on the same weights and the same input, and writes convsched.run/1 records.
 
-On a GPU the others are PyTorch's modes (eager, a CUDA graph, a CUDA graph with a stream per branch,
-each in NCHW and channels-last; the better layout is kept). With --cpu it is ONNX Runtime, and
-PyTorch where it is installed. Outputs of all are compared with float64.
+On a GPU the others are PyTorch (eager, a CUDA graph, a CUDA graph with a stream per branch, torch.compile
+with the input given afresh and lying still) and XLA by JAX, each in NCHW and in channels-last; the better
+layout is kept. With --cpu they are ONNX Runtime, PyTorch and XLA. What is not installed is left out.
+Outputs of all are compared with float64.
 
     bench/peers.py --lib build/release/libconvsched.so --models googlenet --dtypes tf32,f16 \\
-                   --batches 1,8,32 --out bench/results/NAME.jsonl
+                   --batches 1,32 --policies streams,coselect --search-seconds 20 --out bench/results/NAME-peers.jsonl
+    bench/peers.py --cells googlenet/f16/32,resnet50/tf32/1 --peers cudagraph_streams,compile --time-limit 500 --out …
+
+No configuration is begun after --time-limit, nor one that would not end by then if it took as long as the
+longest before it. Exit: 0 ok, 1 wrong results or a configuration that failed.
 """
 import argparse
 import os
@@ -16,24 +21,45 @@ import platform
 import sys
 import tempfile
 import time
+import traceback
 
 import numpy
 
+import cell_table
 import convsched
+import max_autotune
+import peer_entries
+import peer_list
+import peer_ratio
 import records
 import graph_json
 import weights_file
-from contenders import Convsched, OnnxRuntime
+from contenders import Convsched
 
 WARM_UP = 5
+LEAST_ROUNDS = 50
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     split = lambda text: [t for t in text.split(",") if t]
+    cells = lambda text: [cell_table.parse_cell(t) for t in split(text)]
     parser.add_argument("--models", type=split, default=["googlenet"], help="names under models/, or paths")
     parser.add_argument("--dtypes", type=split, default=None, help="default: f32 with --cpu, else tf32,f16")
     parser.add_argument("--batches", type=split, default=["1"])
+    parser.add_argument("--cells", type=cells, default=None, metavar="CELL,…",
+                        help="MODEL/DTYPE/BATCH: these, in this order, instead of models × dtypes × batches")
+    parser.add_argument("--done", nargs="*", default=[], metavar="FILE", help="records of configurations to skip")
+    parser.add_argument("--most", type=int, default=None, metavar="N", help="at most N configurations")
+    parser.add_argument("--peers", type=split, default=None,
+                        help=f"default: all on a GPU ({','.join(peer_list.GPU)}); onnxruntime,eager with --cpu\n"
+                             f"(of {','.join(peer_list.CPU)})")
+    parser.add_argument("--layouts", type=split, default=list(peer_list.LAYOUTS), help="of the peers (nchw,nhwc)")
+    parser.add_argument("--prepare-seconds", type=float, default=0, metavar="S",
+                        help="leave out a peer that takes longer to prepare (0: no limit)")
+    parser.add_argument("--max-autotune", type=float, default=0, metavar="S",
+                        help="also torch.compile's max-autotune, in a process ended after S seconds; outside the ratio")
+    parser.add_argument("--search-seconds", type=float, default=None, metavar="S", help="of coselect's search")
     parser.add_argument("--policies", type=split, default=["sequential", "streams"])
     parser.add_argument("--rounds", type=int, default=50, help="samples of each contender")
     parser.add_argument("--lib", default=str(records.ROOT / "build/release/libconvsched.so"))
@@ -50,6 +76,17 @@ def arguments():
     if "sequential" not in options.policies:  # what speedups are against
         options.policies = ["sequential", *options.policies]
     options.device = options.device or ("cpu" if options.cpu else "cuda:0")
+    known = peer_list.CPU if options.cpu else peer_list.GPU
+    options.peers = options.peers if options.peers is not None else (
+        ["onnxruntime", "eager"] if options.cpu else list(known))
+    for what, found, wanted in (("--peers", options.peers, known), ("--layouts", options.layouts, peer_list.LAYOUTS)):
+        unknown = [name for name in found if name not in wanted]
+        if unknown:
+            parser.error(f"{what}: found {unknown[0]}, wanted some of {','.join(wanted)}")
+    if options.rounds < LEAST_ROUNDS:
+        parser.error(f"--rounds {options.rounds}: found too few, wanted at least {LEAST_ROUNDS}")
+    if options.max_autotune and options.cpu:
+        parser.error("--max-autotune: not with --cpu")
     return options
 
 
@@ -61,18 +98,12 @@ def graph_path(model):
     return model if model.endswith(".json") else str(records.ROOT / "models" / f"{model}.json")
 
 
-def others(options, graph, params, batch, precision, inputs):
-    """The other systems' contenders; a package that is not installed is said and left out."""
-    if not options.cpu:
-        import torch_peers
-        return torch_peers.contenders(graph, params, precision, inputs)
-    made = [OnnxRuntime(graph, params, batch, inputs, options.threads)]
-    try:
-        import torch_peers
-        made.append(torch_peers.CpuEager(graph, params, inputs, options.threads))
-    except ImportError:
-        note("torch is not installed: torch.cpu is left out")
-    return made
+def cells_of(options):
+    """Configurations in order, without those recorded already."""
+    listed = options.cells or [(m, d, int(b)) for m in options.models for d in options.dtypes for b in options.batches]
+    done = {cell_table.cell_of(record) for path in options.done for record in records.read(path)}
+    left = [cell for cell in dict.fromkeys(listed) if (pathlib.Path(cell[0]).stem, *cell[1:]) not in done]
+    return left[:options.most]
 
 
 def reference(options, graph, params, inputs):
@@ -84,49 +115,29 @@ def reference(options, graph, params, inputs):
     return torch_peers.reference(graph, params, inputs, "cpu" if options.cpu else "cuda"), "torch float64"
 
 
-def interleave(contenders, rounds, settle):
-    """One sample of each in turn, another one first each round. A discarded sample before each
-    gives everyone warm caches; `settle` seconds of rest let worker threads of others go to sleep."""
-    samples = {id(c): [] for c in contenders}
-    host = {id(c): [] for c in contenders}
+def interleave(contenders, rounds, settle, give_up):
+    """{id: (samples, host samples)}: one of each in turn, another one first each round. A discarded sample
+    before each gives everyone warm caches; `settle` seconds of rest let worker threads of others go to sleep.
+    A contender that raises is out of the race if `give_up(contender, error)` returns."""
+    taken = {id(c): ([], []) for c in contenders}
     for index in range(-WARM_UP, rounds):
         first = index % len(contenders)
         for contender in contenders[first:] + contenders[:first]:
+            if id(contender) not in taken:
+                continue
             time.sleep(settle)
-            contender.sample()
-            us, host_us = contender.sample(), contender.host_sample()
+            try:
+                contender.sample()
+                found = contender.sample(), contender.host_sample()
+            except Exception as error:  # whatever a system may raise
+                give_up(contender, error)
+                del taken[id(contender)]
+                continue
             if index >= 0:
-                samples[id(contender)].append(us)
-                if host_us is not None:
-                    host[id(contender)].append(host_us)
-    return samples, host
-
-
-def entries(contenders, samples, host, wanted, precision):
-    """Entries of `policies`; of two layouts of one system the faster, with the other's median."""
-    best = {}
-    for contender in contenders:
-        entry = {"name": contender.name, "latency_us": records.statistics(samples[id(contender)]),
-                 "measured": contender.how, **contender.details()}
-        if host[id(contender)]:
-            entry["host_us"] = records.statistics(host[id(contender)])
-        if wanted is not None:
-            entry["rel_l2_float64"] = records.rel_l2(contender.outputs(), wanted)
-        if "verification" not in entry:
-            error = entry.get("rel_l2_float64")
-            limit = records.SANITY[precision]
-            entry["verification"] = {"passed": error is None or error <= limit, "rel_l2": error,
-                                     "max_scaled": None, "tolerance": limit}
-        other = best.get(contender.name)
-        if other:
-            slower, entry = sorted((other, entry), key=lambda e: -e["latency_us"]["median"])
-            entry["other_layout"] = {"layout": slower["layout"],
-                                     "median": slower["latency_us"]["median"]}
-        best[contender.name] = entry
-    base = best["sequential"]["latency_us"]["median"]
-    for entry in best.values():
-        entry["speedup_vs_sequential"] = base / entry["latency_us"]["median"]
-    return list(best.values())
+                for samples, us in zip(taken[id(contender)], found):
+                    if us is not None:
+                        samples.append(us)
+    return taken
 
 
 def measure(options, library, device, name, precision, batch, work):
@@ -139,21 +150,39 @@ def measure(options, library, device, name, precision, batch, work):
         random = numpy.random.default_rng(options.seed)
         inputs = [numpy.ascontiguousarray(random.standard_normal(shape, numpy.float32))
                   for shape in graph.input_shapes(batch)]
+        search = {} if options.search_seconds is None else {"search_seconds": options.search_seconds}
         contenders = []
         try:
             for policy in options.policies:
                 contenders.append(Convsched(device, graph, policy, batch, precision, inputs,
-                                            weights_path=weights, cache_dir=options.cache_dir))
-            ours = list(contenders)
-            contenders += others(options, described, params, batch, precision, inputs)
-            samples, host = interleave(contenders, options.rounds, 0.02 if options.cpu else 0)
+                                            weights_path=weights, cache_dir=options.cache_dir, **search))
+            others, left_out = peer_list.make(peer_list.CPU if options.cpu else peer_list.GPU, options.peers,
+                                              options.layouts, (described, params, precision, inputs),
+                                              (options.threads,), options.prepare_seconds, note)
+            contenders += others
+
+            def give_up(contender, error):
+                if contender not in others:
+                    raise error
+                left_out.append(peer_list.left_out(contender.name, getattr(contender, "layout", None), error,
+                                                   note))
+
+            taken = interleave(contenders, options.rounds, 0.02 if options.cpu else 0, give_up)
+            kept = [contender for contender in contenders if id(contender) in taken]
             wanted, referee = reference(options, described, params, inputs)
-            if wanted is None:  # no float64 at hand: at least the same function as the other system
-                wanted, referee = contenders[len(ours)].outputs(), contenders[len(ours)].name
-            policies = entries(contenders, samples, host, wanted, precision)
+            other = next((contender for contender in kept if contender in others), None)
+            if wanted is None and other:  # no float64 at hand: at least the same function as another system
+                wanted, referee = other.outputs(), other.name
+            policies = [peer_entries.entry(c, *taken[id(c)], wanted, precision) for c in kept]
         finally:
             for contender in contenders:
                 contender.close()
+        if options.max_autotune:
+            more, missing = max_autotune.beside(path, weights, inputs, wanted, precision, options.layouts,
+                                                options.rounds, options.max_autotune)
+            policies += more
+            left_out += missing
+        policies = peer_entries.better(policies)
     sequential = next(p for p in policies if p["name"] == "sequential")
     return {
         "schema": "convsched.run/1", "model": pathlib.Path(path).stem, "batch": batch,
@@ -163,29 +192,40 @@ def measure(options, library, device, name, precision, batch, work):
         "host": {"cpus": os.cpu_count(), "machine": platform.machine(), "python": platform.python_version(),
                  "convsched": library.version},
         "interleaved": {"rounds": options.rounds, "discarded_before_each": 1, "reference": referee},
-        "policies": policies, "bounds": sequential.pop("bounds", None),
+        "policies": policies, "left_out": left_out, "bounds": sequential.pop("bounds", None),
         "verification": {"passed": all(p["verification"]["passed"] for p in policies)},
-        "timings_s": {**sequential.get("timings_s", {}), "first_result": sequential.pop("first_result_s")},
+        "timings_s": {**sequential.get("timings_s", {}), "first_result": sequential["first_result_s"]},
     }
+
+
+def say_result(cell, record, seconds):
+    found = peer_ratio.of(record)
+    note(f"{cell_table.cell_name(cell)}, {seconds:.0f} s: " + ", ".join(
+        f"{p['name']} {p['latency_us']['median']:.0f}" for p in record["policies"]) + " us" + (
+            f"; {found.peer['name']} over {found.ours['name']} {found.ratio:.2f}" if found.ratio else ""))
 
 
 def main():
     options = arguments()
-    start = time.monotonic()
+    start, longest, failed = time.monotonic(), 0, False
     library = convsched.Library(options.lib)
-    failed = False
     with tempfile.TemporaryDirectory() as work, library.open_device(options.device) as device:
-        for name in options.models:
-            for precision in options.dtypes:
-                for batch in map(int, options.batches):
-                    if options.time_limit and time.monotonic() - start > options.time_limit:
-                        note(f"time limit: {name} {precision} batch {batch} is left out")
-                        continue
-                    record = measure(options, library, device, name, precision, batch, work)
-                    records.append(options.out, record)
-                    failed = failed or not record["verification"]["passed"]
-                    note(f"{name} {precision} batch {batch}: " + ", ".join(
-                        f"{p['name']} {p['latency_us']['median']:.0f}" for p in record["policies"]) + " us")
+        for cell in cells_of(options):
+            begun = time.monotonic()
+            if options.time_limit and begun - start + longest > options.time_limit:
+                note(f"time limit: {cell_table.cell_name(cell)} is left out")
+                continue
+            try:
+                record = measure(options, library, device, *cell, work)
+            except Exception:  # of any system; what other configurations give is not to be lost
+                traceback.print_exc()
+                note(f"{cell_table.cell_name(cell)}: failed")
+                failed = True
+                continue
+            records.append(options.out, record)
+            failed = failed or not record["verification"]["passed"]
+            longest = max(longest, time.monotonic() - begun)
+            say_result(cell, record, time.monotonic() - begun)
     return 1 if failed else 0
 
 

@@ -1,5 +1,5 @@
-"""PyTorch's ways to run a model, as contenders: eager, one CUDA graph from one stream, one CUDA
-graph from a stream per branch; each in NCHW and in channels-last."""
+"""PyTorch's ways to run a model without compiling it, as contenders: eager, one CUDA graph from one
+stream, one CUDA graph from a stream per branch; each in NCHW or channels-last. Compiled: torch_compile."""
 import time
 
 import torch
@@ -9,7 +9,6 @@ from contenders import Contender
 import torch_graph
 
 DTYPES = {"f32": torch.float32, "tf32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
-SLEEP_CYCLES = 200_000  # about 100 µs of a kernel that only waits
 
 
 def set_precision(precision):
@@ -83,21 +82,33 @@ class Eager(Contender):
     how = ("device events around one forward pass; the sleep before it hides the launch of the first "
            "kernels only, so this is host-bound for small batches")
 
-    def __init__(self, net, inputs):
-        self.net = net
-        self.layout = "nhwc" if net.memory_format == torch.channels_last else "nchw"
-        self.inputs = inputs
+    device = "cuda"
+    sleep_cycles = 200_000  # about 100 µs
+
+    def __init__(self, graph, params, precision, inputs, layout):
+        start = time.perf_counter()
+        set_precision(precision)
+        self.layout = layout
         self.events = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
-        for _ in range(3):
-            self.results = self.net(*self.inputs)
+        self.prepare(graph, params, DTYPES[precision], inputs)
         torch.cuda.synchronize()
+        self.first_result_s = time.perf_counter() - start
+        for _ in range(2):
+            self.launch()
+        torch.cuda.synchronize()
+
+    def prepare(self, graph, params, dtype, inputs):
+        """Everything up to a first result, which may still be on its way."""
+        self.net = Net(graph, params, self.device, dtype, self.layout == "nhwc")
+        self.inputs = self.net.given(inputs)
+        self.results = self.net(*self.inputs)
 
     def launch(self):
         self.results = self.net(*self.inputs)
 
     def sample(self):
         torch.cuda.synchronize()
-        torch.cuda._sleep(SLEEP_CYCLES)
+        torch.cuda._sleep(self.sleep_cycles)  # a kernel that only waits
         self.events[0].record()
         self.launch()
         self.events[1].record()
@@ -124,12 +135,14 @@ class CudaGraph(Eager):
     name = "torch.cudagraph"
     how = "device events around one replay, the device busy until just before"
 
-    def __init__(self, net, inputs):
-        super().__init__(net, inputs)
+    def prepare(self, *what):
+        super().prepare(*what)
+        for _ in range(2):  # libraries choose and allocate before the capture
+            super().launch()
+        torch.cuda.synchronize()
         self.graph = torch.cuda.CUDAGraph()
         self.capture()
         self.launch()
-        torch.cuda.synchronize()
 
     def capture(self):
         with torch.cuda.graph(self.graph):
@@ -168,33 +181,29 @@ class CudaGraphStreams(CudaGraph):
         return {**super().details(), "streams": self.count}
 
 
-MODES = (Eager, CudaGraph, CudaGraphStreams)
-
-
-def contenders(graph, params, precision, inputs):
-    """Every mode in both layouts, with the same weights and input."""
-    set_precision(precision)
-    made = []
-    for channels_last in (False, True):
-        net = Net(graph, params, "cuda", DTYPES[precision], channels_last)
-        made += [mode(net, net.given(inputs)) for mode in MODES]
-    return made
-
-
 def reference(graph, params, inputs, device):
     """Outputs of the graph as written, nothing folded, in float64."""
-    torch.backends.cudnn.benchmark = False
+    before, torch.backends.cudnn.benchmark = torch.backends.cudnn.benchmark, False
     net = torch_graph.TorchGraph(graph, params, dtype=torch.float64, device=device)
     given = [torch.from_numpy(x).to(device, torch.float64) for x in inputs]
-    return [r.cpu().numpy() for r in net(*given)]
+    try:
+        return [r.cpu().numpy() for r in net(*given)]
+    finally:
+        torch.backends.cudnn.benchmark = before
 
 
 class CpuEager(Contender):
     name = "torch.cpu"
     how = "host clock around one forward pass"
 
-    def __init__(self, graph, params, inputs, threads):
+    def __init__(self, graph, params, _, inputs, threads):
+        start = time.perf_counter()
         torch.set_num_threads(threads)
+        self.prepare(graph, params, inputs)
+        self.sample()
+        self.first_result_s = time.perf_counter() - start
+
+    def prepare(self, graph, params, inputs):
         self.net = Net(graph, params, "cpu", torch.float32)
         self.inputs = self.net.given(inputs)
 

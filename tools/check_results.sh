@@ -1,16 +1,23 @@
 #!/usr/bin/env bash
-# docs/results.md and docs/coselect.md are what bench/results_page.py and bench/coselect_page.py make
-# of the records; `--write` makes them so.
+# docs/results.md, docs/coselect.md and docs/peers.md with its pictures (docs/peers/) are what
+# bench/results_page.py, bench/coselect_page.py and bench/peers_page.py make of the records; `--write` makes them so.
 set -eu
 cd "$(dirname "$0")/.."
+made=$(mktemp -d)
+trap 'rm -rf "$made"' EXIT
+python3 bench/results_page.py >"$made/results.md"
+python3 bench/coselect_page.py >"$made/coselect.md"
+mkdir "$made/peers"
+python3 bench/peers_page.py --pictures "$made/peers" >"$made/peers.md"
 failed=0
-for page in results coselect; do
+for page in results.md coselect.md peers.md peers; do
   if [ "${1:-}" = --write ]; then
-    python3 "bench/${page}_page.py" >"docs/$page.md"
+    rm -rf "docs/$page"
+    cp -r "$made/$page" "docs/$page"
     continue
   fi
-  python3 "bench/${page}_page.py" | diff -u "docs/$page.md" - || {
-    echo "docs/$page.md differs from the records: tools/check_results.sh --write" >&2
+  diff -ruN "docs/$page" "$made/$page" || {
+    echo "docs/$page differs from the records: tools/check_results.sh --write" >&2
     failed=1
   }
 done

@@ -160,7 +160,8 @@ def example_run():
             "comparisons": [{"with": "streams", "same": True, "ratio": None, "took_over": False}],
             "overlap": {"runs": 5, "blocks": [{"tasks": ["a", "b"], "streams": 2, "predicted": dict(figures),
                                                "achieved": None}],
-                        "whole": {"predicted": dict(figures), "achieved": dict(figures)}}}]}
+                        "whole": {"predicted": dict(figures), "achieved": dict(figures)}}}],
+        "left_out": [{"name": "jax.jit", "layout": "nchw", "reason": "ImportError: none here"}]}
 
 
 def check_runs():
@@ -192,6 +193,9 @@ def check_runs():
         "a comparison with nobody": lambda r: r["policies"][0]["comparisons"][0].pop("with"),
         "stages that are not counted": lambda r: r["policies"][0]["stages"].pop("estimated"),
         "a figure less": lambda r: r["policies"][0]["overlap"]["whole"]["achieved"].pop("busy_us"),
+        "a contender left out for no reason": lambda r: r["left_out"][0].pop("reason"),
+        "a layout of nobody": lambda r: r["left_out"][0].update(layout="hwcn"),
+        "a first result before the start": lambda r: r["policies"][0].update(first_result_s=-1),
         "less than nothing beside something":
             lambda r: r["policies"][0]["overlap"]["whole"]["achieved"].update(concurrency=0.5)})
     print(f"{checked} records checked, {wrong} mismatches")

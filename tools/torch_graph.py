@@ -12,12 +12,11 @@ nodes on streams of its own choosing:
             module.run_node(node, values)       # reads and writes the dictionary `values`
 """
 
-import dataclasses
-
 import torch
 import torch.nn.functional as F
 
 import graph_json
+from fold_norm import fold_batch_norm
 
 
 # ---- Operators: each takes (attributes, parameters, inputs) ----
@@ -166,53 +165,6 @@ OPERATORS = {
     "Identity": lambda a, p, x: x,
     "Dropout": lambda a, p, x: x,
 }
-
-
-# ---- Folding ----
-
-
-def fold_batch_norm(graph, state):
-    """(graph, state) with every BatchNormalization that is the only reader of a convolution folded
-    into it, computed in float64."""
-    producers, consumers = graph.producers(), graph.consumers()
-    state = {name: torch.as_tensor(value) for name, value in state.items()}
-    nodes, renamed = {node.name: dataclasses.replace(node) for node in graph.nodes}, {}
-    for norm in graph.nodes:
-        source = producers.get(norm.inputs[0])
-        if (norm.op != "BatchNormalization" or not source
-                or source.op not in ("Conv", "ConvTranspose")
-                or len(consumers[source.name]) > 1 or source.name in graph.outputs):
-            continue
-        fold_one(source, norm, state)
-        nodes[source.name].attrs = {**source.attrs, "bias": True}
-        if norm.name in graph.outputs:
-            nodes[norm.name] = graph_json.Node(norm.name, "Identity", norm.inputs, {})
-        else:
-            renamed[norm.name] = source.name
-            del nodes[norm.name]
-    for node in nodes.values():
-        node.inputs = [renamed.get(value, value) for value in node.inputs]
-    ordered = [nodes[node.name] for node in graph.nodes if node.name in nodes]
-    return dataclasses.replace(graph, nodes=ordered), state
-
-
-def fold_one(source, norm, state):
-    taken = {what: state.pop(f"{norm.name}.{what}").double()
-             for what in ("weight", "bias", "running_mean", "running_var")}
-    scale = taken["weight"] / torch.sqrt(taken["running_var"] + norm.attrs["epsilon"])
-    shift = taken["bias"] - taken["running_mean"] * scale
-    weight = state[source.name + ".weight"]
-    dtype = weight.dtype
-    if source.op == "Conv":
-        folded = weight.double() * scale.view(-1, 1, 1, 1)
-    else:  # [C, K/group, R, S]
-        group = source.attrs["group"]
-        outer, inner = weight.shape[0] // group, weight.shape[1]
-        folded = (weight.double().view(group, outer, inner, *weight.shape[2:])
-                  * scale.view(group, 1, inner, 1, 1)).view(weight.shape)
-    bias = state.get(source.name + ".bias")
-    bias = shift if bias is None else bias.double() * scale + shift
-    state[source.name + ".weight"], state[source.name + ".bias"] = folded.to(dtype), bias.to(dtype)
 
 
 # ---- The module ----
