@@ -26,9 +26,7 @@ static cs_status plain(const cs_configuration *from, cs_configuration *out) {
 }
 
 static const cs_placement *place_of(const cs_configuration *configuration, int task) {
-  int p = 0;
-  while (configuration->places[p].task != task) p++;
-  return &configuration->places[p];
+  return &configuration->places[cs_configuration_position(configuration, task)];
 }
 
 static void take_candidates(const cs_configuration *from, cs_configuration *into) {

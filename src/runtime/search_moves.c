@@ -78,14 +78,8 @@ static cs_status try_move(cs_search *s, int position, cs_placement placement, do
   return st;
 }
 
-static int place_of(const cs_configuration *configuration, int task) {
-  int p = 0;
-  while (configuration->places[p].task != task) p++;
-  return p;
-}
-
 static int position_of(const cs_search *s, int task) {
-  return place_of(&s->best, task);
+  return cs_configuration_position(&s->best, task);
 }
 
 /* Other candidates of a task by what the model expects of its block, the fastest first; free()
@@ -166,7 +160,7 @@ static int keep_pair(pair_choice *list, int n, pair_choice choice) {
 }
 
 static void set_choice(const cs_search *s, cs_configuration *configuration, int task, int member) {
-  int p = place_of(configuration, task);
+  int p = cs_configuration_position(configuration, task);
   cs_placement to = configuration->places[p];
   to.choice = s->model->tasks[task].choices[member];
   cs_coselect_change(s->model, configuration->places, configuration->n, p, to);

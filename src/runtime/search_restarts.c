@@ -3,8 +3,6 @@
  * mostly suit it too; what they found at last is held against one another. */
 #include "runtime/search_state.h"
 
-#include <string.h>
-
 #define FIRST_PAIRS 5
 #define LAST_PAIRS 40
 /* A schedule that is slower than this, with the best's candidates, is not worth a descent. */
@@ -12,19 +10,15 @@
 
 /* ---- A start with the best's candidates ---- */
 
-static const cs_placement *place_of(const cs_configuration *configuration, int task) {
-  int p = 0;
-  while (configuration->places[p].task != task) p++;
-  return &configuration->places[p];
-}
-
 /* Launches of several tasks keep theirs. */
 static cs_status with_candidates(const cs_configuration *start, const cs_configuration *best,
                                  cs_configuration *out) {
   CS_RETURN_IF_ERROR(cs_configuration_copy(start, out));
   for (int p = 0, end = 0; p < out->n; p = end) {
     end = cs_launch_end(out->places, out->n, p);
-    if (end == p + 1) out->places[p].choice = place_of(best, out->places[p].task)->choice;
+    if (end > p + 1) continue;
+    int at = cs_configuration_position(best, out->places[p].task);
+    out->places[p].choice = best->places[at].choice;
   }
   return CS_OK;
 }

@@ -73,6 +73,12 @@ bool cs_configuration_equal(const cs_configuration *a, const cs_configuration *b
   return a->n == b->n && cs_placements_equal(a->places, b->places, a->n) && same_split(a, b);
 }
 
+int cs_configuration_position(const cs_configuration *configuration, int task) {
+  int p = 0;
+  while (configuration->places[p].task != task) p++;
+  return p;
+}
+
 int cs_configuration_streams(const cs_configuration *configuration) {
   int n = 0;
   for (int p = 0; p < configuration->n; p++) {

@@ -34,6 +34,8 @@ bool cs_placements_equal(const cs_placement *a, const cs_placement *b, int n);
 bool cs_configuration_equal(const cs_configuration *a, const cs_configuration *b);
 /* How many streams it uses: one more than the last. */
 int cs_configuration_streams(const cs_configuration *configuration);
+/* Where in the launch order a task is; it must be there. */
+int cs_configuration_position(const cs_configuration *configuration, int task);
 /* Numbers streams by first appearance, so that equal schedules are equal configurations. */
 void cs_configuration_number_streams(cs_configuration *configuration);
 /* Every task once, behind those it depends on; streams and choices that there are; joined
