@@ -6,10 +6,14 @@
 #include "base/file.h"
 #include "fuzz/fuzz.h"
 
-/* An input's few KB are no reason for more; AddressSanitizer ends the process. */
+/* An input's few KB are no reason for more; what a sanitizer finds ends the process. */
 __attribute__((visibility("default"))) const char *__asan_default_options(void);
 const char *__asan_default_options(void) {
   return "max_allocation_size_mb=256";
+}
+__attribute__((visibility("default"))) const char *__ubsan_default_options(void);
+const char *__ubsan_default_options(void) {
+  return "halt_on_error=1:print_stacktrace=1";
 }
 
 static int n_files;

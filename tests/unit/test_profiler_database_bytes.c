@@ -46,10 +46,39 @@ static void test_numbers_are_those_of_json(void **state) {
   }
 }
 
+/* Extents whose product no 64 bits hold belong to no kernel. */
+static void test_kernels_that_no_device_launches(void **state) {
+  fixture *f = *state;
+  static const char *const parts[] = {
+      "\"grid\":[2147483647,65535,65535],\"block\":[1024,1,1],\"cluster\":[1,1,1],\"registers\":"
+      "255",
+      "\"grid\":[1,65536,1],\"block\":[1024,1,1],\"cluster\":[1,1,1],\"registers\":255",
+      "\"grid\":[1,1,65536],\"block\":[1024,1,1],\"cluster\":[1,1,1],\"registers\":255",
+      "\"grid\":[1,1,1],\"block\":[1,1025,1],\"cluster\":[1,1,1],\"registers\":255",
+      "\"grid\":[1,1,1],\"block\":[1,1,1],\"cluster\":[1,1,1025],\"registers\":255",
+      "\"grid\":[1,1,1],\"block\":[1,1,1],\"cluster\":[1,1,1],\"registers\":65537"};
+  for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+    char text[1024];
+    snprintf(
+        text, sizeof text,
+        HEAD "a" TAIL("2.5") HEAD
+        "a\",\"kernels\":{\"candidate\":\"c\",\"list\":[{\"name\":\"k\",%s,"
+        "\"static_shared\":0,\"dynamic_shared\":0,\"local_bytes\":0,\"blocks_per_unit\":1}]}}\n",
+        parts[i]);
+    cs_profile *profile = profile_of(f, text, strlen(text));
+    const cs_record *record = record_of(profile, "a", "c");
+    assert_non_null(record);
+    assert_int_equal(record->n_kernels, i == 0 ? 1 : 0);
+    if (i > 0) assert_non_null(strstr(f->last_warning, "1 damaged (line 2)"));
+    cs_profile_close(profile);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(test_nul_in_a_signature),
       TEST(test_numbers_are_those_of_json),
+      TEST(test_kernels_that_no_device_launches),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
