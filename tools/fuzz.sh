@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 if [ $# -lt 2 ] || [ ! -e "tests/fuzz/fuzz_$1.c" ]; then
   sed -n '2,7s/^# \{0,1\}//p' "$0" >&2
-  echo "targets: $(cd tests/fuzz && ls fuzz_*.c | sed 's/^fuzz_\(.*\)\.c$/\1/' | xargs)" >&2
+  echo "targets: $(find tests/fuzz -name 'fuzz_*.c' | sed 's,.*/fuzz_\(.*\)\.c$,\1,' | sort | xargs)" >&2
   exit 2
 fi
 target=$1 seconds=$2
