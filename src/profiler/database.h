@@ -68,7 +68,8 @@ struct cs_profile {
 
 /* Fast, of this process alone; never written down. */
 uint64_t cs_profile_hash(uint64_t seed, const char *text, size_t length);
-/* The entry of a signature of `length` bytes; `create`: added if absent (else *out is NULL). */
+/* The entry of a signature of `length` bytes, none of them NUL; `create`: added if absent (else
+ * *out is NULL). */
 cs_status cs_profile_entry_of(cs_profile *profile, const char *signature, size_t length,
                               bool create, cs_profile_entry **out) CS_MUST_USE;
 void cs_profile_forget(cs_profile *profile); /* all entries and the text; not the path */

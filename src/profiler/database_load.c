@@ -19,7 +19,7 @@ typedef struct indexer {
 typedef struct usual_line {
   const char *signature; /* behind its opening quote */
   size_t length;
-  bool escapes;     /* the signature is still in JSON's escapes */
+  bool escapes;     /* the signature is still JSON's: in escapes, or not plain ASCII */
   const char *tail; /* the comma behind the signature */
   const char *end;
   int number;
@@ -37,6 +37,14 @@ static const char *closing_quote(const char *from, const char *end, bool *escape
     if (*p == '\\') p++;
   }
   return NULL;
+}
+
+/* Nothing that JSON would refuse, above all no NUL: then it is its bytes. */
+static bool is_plain(const char *text, size_t length) {
+  for (size_t i = 0; i < length; i++) {
+    if (text[i] < 0x20 || text[i] > 0x7e) return false;
+  }
+  return true;
 }
 
 static bool starts_with(const char *text, const char *end, const char *with, size_t length) {
@@ -59,6 +67,7 @@ static bool scan_usual_line(const cs_profile *profile, const char *line, usual_l
   if (!close) return false;
   out->signature = quote + 1;
   out->length = (size_t)(close - out->signature);
+  out->escapes = out->escapes || !is_plain(out->signature, out->length);
   out->tail = close + 1;
   return is_usual_member(out->tail, end) && end[-1] == '}' && end[-2] == '}';
 }

@@ -101,6 +101,13 @@ cs_status cs_line_of_kernels(const char *prefix, const char *signature, const ch
   return cs_line_finish(prefix, signature, members, out);
 }
 
+/* What any device can launch, with room: products of the extents then fit 64 bits. */
+static bool is_launchable(const cs_kernel_info *k) {
+  return k->grid[1] <= 65535 && k->grid[2] <= 65535 && k->block[0] <= 1024 && k->block[1] <= 1024 &&
+         k->block[2] <= 1024 && k->cluster[0] <= 1024 && k->cluster[1] <= 1024 &&
+         k->cluster[2] <= 1024 && k->registers <= 65536;
+}
+
 static bool kernel_from_json(const json_t *object, cs_kernel_profile *out) {
   cs_kernel_info *k = &out->info;
   return cs_get_text(object, "name", k->name, sizeof k->name) &&
@@ -110,7 +117,7 @@ static bool kernel_from_json(const json_t *object, cs_kernel_profile *out) {
          cs_get_int(object, "static_shared", &k->static_shared) &&
          cs_get_int(object, "dynamic_shared", &k->dynamic_shared) &&
          cs_get_int(object, "local_bytes", &k->local_bytes) &&
-         cs_get_int(object, "blocks_per_unit", &k->blocks_per_unit) &&
+         cs_get_int(object, "blocks_per_unit", &k->blocks_per_unit) && is_launchable(k) &&
          cs_counters_from_json(object, &out->counted, &out->counters);
 }
 

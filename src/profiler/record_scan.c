@@ -57,14 +57,33 @@ static char *scan_text(scanner *s) {
   return text;
 }
 
+/* Behind the JSON number that begins at the scanner, NULL: there is none. The C library would read
+ * more than JSON has ("0x10", "007", "1."). A newline or NUL ends the text. */
+static const char *number_end(const scanner *s, bool real) {
+  const char *p = s->at;
+  size_t digits = strspn(p, "0123456789");
+  if (digits == 0 || (*p == '0' && digits > 1)) return NULL;
+  p += digits;
+  if (real && *p == '.') {
+    digits = strspn(p + 1, "0123456789");
+    if (digits == 0) return NULL;
+    p += 1 + digits;
+  }
+  if (real && (*p == 'e' || *p == 'E')) {
+    p += p[1] == '+' || p[1] == '-' ? 2 : 1;
+    digits = strspn(p, "0123456789");
+    if (digits == 0) return NULL;
+    p += digits;
+  }
+  return p;
+}
+
 static int64_t scan_integer(scanner *s, const char *before, int64_t most) {
   expect(s, before);
-  if (!s->ok || *s->at < '0' || *s->at > '9') {
-    s->ok = false;
-    return 0;
-  }
-  char *end = NULL;
-  long long value = strtoll(s->at, &end, 10);
+  const char *end = s->ok ? number_end(s, false) : NULL;
+  s->ok = end != NULL;
+  if (!end) return 0;
+  long long value = strtoll(s->at, NULL, 10);
   s->at = end;
   s->ok = value < LLONG_MAX && value <= most;
   return value;
@@ -72,12 +91,10 @@ static int64_t scan_integer(scanner *s, const char *before, int64_t most) {
 
 static double scan_number(scanner *s, const char *before) {
   expect(s, before);
-  if (!s->ok || *s->at < '0' || *s->at > '9') {
-    s->ok = false;
-    return 0;
-  }
-  char *end = NULL;
-  double value = strtod(s->at, &end);
+  const char *end = s->ok ? number_end(s, true) : NULL;
+  s->ok = end != NULL;
+  if (!end) return 0;
+  double value = strtod(s->at, NULL);
   s->at = end;
   s->ok = isfinite(value);
   return value;

@@ -1,4 +1,5 @@
 /* Kernels made ready for the SM model: what a block takes, how long it runs, what it demands. */
+#include <limits.h>
 #include <math.h>
 
 #include "scheduler/sm_units.h"
@@ -28,7 +29,9 @@ static void take_of(const cs_device_info *device, const cs_kernel_info *info, in
   cs_demand demand = cs_kernel_demand(&device->unit, device->units, &one);
   int total[CS_RESOURCE_COUNT];
   cs_sm_unit_totals(&device->unit, total);
-  for (int r = 0; r < CS_RESOURCE_COUNT; r++) take[r] = (int)lround(demand.share[r] * total[r]);
+  for (int r = 0; r < CS_RESOURCE_COUNT; r++) {
+    take[r] = (int)lround(fmin(demand.share[r] * total[r], INT_MAX));
+  }
 }
 
 /* Blocks that an SM holds of this kernel alone; 0: not one fits. */

@@ -58,17 +58,31 @@ typedef struct simulation {
 
 /* ---- The model ---- */
 
+/* The memory of a model follows the block slots of all units: no device comes near these. */
+#define MOST_UNITS 4096
+#define MOST_BLOCKS 256
+#define MOST_THREADS 65536
+#define MOST_REGISTERS (1 << 24)
+#define MOST_SHARED (1 << 28)
+
+static bool in_range(int value, int most) {
+  return value >= 1 && value <= most;
+}
+
 cs_status cs_sm_model_create(const cs_device_info *device, const cs_sm_constants *constants,
                              cs_sm_model **out) {
   *out = NULL;
   const cs_unit_limits *unit = &device->unit;
-  if (device->units < 1 || unit->registers < 1 || unit->threads < 1 || unit->blocks < 1 ||
-      unit->shared_bytes < 1) {
+  if (!in_range(device->units, MOST_UNITS) || !in_range(unit->registers, MOST_REGISTERS) ||
+      !in_range(unit->shared_bytes, MOST_SHARED) || !in_range(unit->threads, MOST_THREADS) ||
+      !in_range(unit->blocks, MOST_BLOCKS)) {
     return cs_error(CS_CODE_BAD_INPUT,
                     "device %s: %d units of %d registers, %d bytes of shared memory, %d threads "
-                    "and %d blocks; wanted: at least one of each",
+                    "and %d blocks; wanted: at least one of each, at most %d units of %d, %d, %d "
+                    "and %d",
                     device->name, device->units, unit->registers, unit->shared_bytes, unit->threads,
-                    unit->blocks);
+                    unit->blocks, MOST_UNITS, MOST_REGISTERS, MOST_SHARED, MOST_THREADS,
+                    MOST_BLOCKS);
   }
   cs_sm_model *model = cs_calloc(1, sizeof *model);
   if (!model) return cs_no_memory("an SM model", sizeof *model);

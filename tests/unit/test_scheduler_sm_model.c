@@ -1,4 +1,6 @@
 /* The SM model against timelines worked out by hand: what runs beside what, and when. */
+#include <limits.h>
+
 #include "unit/sm_fixture.h"
 
 /* ---- Alone ---- */
@@ -174,6 +176,36 @@ static void test_launch_costs(void **state) {
   cs_sm_model_destroy(f.model);
 }
 
+/* ---- What is no device ---- */
+
+/* A device that a file made up: the model's memory follows its numbers. */
+static void test_impossible_devices(void **state) {
+  (void)state;
+  for (int i = 0; i < 10; i++) {
+    cs_device_info device = four;
+    cs_sm_model *model = NULL;
+    int *const numbers[] = {&device.units, &device.unit.registers, &device.unit.shared_bytes,
+                            &device.unit.threads, &device.unit.blocks};
+    *numbers[i / 2] = i % 2 ? INT_MAX : 0;
+    assert_fails(cs_sm_model_create(&device, NULL, &model), CS_CODE_BAD_INPUT,
+                 i % 2 ? "2147483647" : "wanted: at least one of each");
+    assert_null(model);
+  }
+}
+
+/* A block that takes more than an int holds of something is one that does not fit. */
+static void test_more_than_a_number_holds(void **state) {
+  (void)state;
+  fixture f;
+  cs_sm_kernel prepared;
+  cs_kernel_info info = quarter(4);
+  open_model(&f, &ideal);
+  info.static_shared = info.dynamic_shared = INT_MAX;
+  assert_fails(cs_sm_kernel_prepare(f.model, &info, NULL, 5, &prepared), CS_CODE_BAD_INPUT,
+               "2147483647 bytes of shared memory");
+  cs_sm_model_destroy(f.model);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_alone),
@@ -186,6 +218,8 @@ int main(void) {
       cmocka_unit_test(test_clusters_start_whole),
       cmocka_unit_test(test_dependencies),
       cmocka_unit_test(test_launch_costs),
+      cmocka_unit_test(test_impossible_devices),
+      cmocka_unit_test(test_more_than_a_number_holds),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
