@@ -73,7 +73,11 @@ cs_status cs_onnx_text(cs_onnx_node *node, const char *name, const char *fallbac
   strcpy(out, fallback);
   CS_RETURN_IF_ERROR(find(node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING, &attribute));
   if (!attribute) return CS_OK;
-  if (attribute->s.len >= size) {
+  bool keyword = attribute->s.len < size;
+  for (size_t i = 0; keyword && i < attribute->s.len; i++) {
+    keyword = attribute->s.data[i] > 0x20 && attribute->s.data[i] < 0x7f;
+  }
+  if (!keyword) {
     return cs_onnx_refuse(node, "attribute %s: found a text of %zu bytes, wanted a keyword", name,
                           attribute->s.len);
   }

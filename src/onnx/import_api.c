@@ -150,7 +150,7 @@ cs_status cs_graph_import(const char *path, cs_graph **out) {
 
 static json_t *text_json(const char *text) {
   json_t *json = json_string(text ? text : "");
-  return json ? json : json_string("(a name that is not UTF-8)");
+  return json ? json : json_string("(a text that is not UTF-8)"); /* a path */
 }
 
 /* Adds one to a row's count. */

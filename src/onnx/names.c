@@ -1,5 +1,4 @@
 /* Names of our nodes: docs/onnx.md, "Names". */
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,12 +12,9 @@ const char *cs_onnx_label(const Onnx__NodeProto *node) {
   return node->op_type ? node->op_type : "";
 }
 
-/* Cut to MOST_BYTES between characters; `fallback` where it is empty or no UTF-8. */
+/* Cut to MOST_BYTES between characters; `fallback` where it is empty. */
 static cs_status usable(const char *wanted, const char *fallback, char **out) {
-  json_t *json = wanted && wanted[0] ? json_string(wanted) : NULL;
-  const char *text = json ? wanted : fallback;
-  json_decref(json);
-  CS_RETURN_IF_ERROR(cs_strdup_to(text, out));
+  CS_RETURN_IF_ERROR(cs_strdup_to(wanted[0] ? wanted : fallback, out));
   size_t length = strlen(*out);
   if (length <= MOST_BYTES) return CS_OK;
   length = MOST_BYTES;

@@ -139,20 +139,18 @@ cs_status cs_onnx_conv(cs_onnx_node *node) {
 }
 
 /* Pads of a transposed convolution from the output extent wanted: explicit, or stride × in. */
-static cs_status transpose_pads(cs_onnx_node *node, const cs_shape *input, const int64_t *wanted,
-                                auto_pad how, cs_conv_attrs *conv) {
+static void transpose_pads(const cs_shape *input, const int64_t *wanted, auto_pad how,
+                           cs_conv_attrs *conv) {
   for (int axis = 0; axis < 2; axis++) {
     int64_t in = input->dims[2 + axis], out = wanted ? wanted[axis] : in * conv->strides[axis];
     int64_t total = conv->strides[axis] * (in - 1) + conv->output_padding[axis] +
                     (conv->kernel[axis] - 1) * conv->dilations[axis] + 1 - out;
-    if (total < 0) {
-      return cs_onnx_refuse(node, "found an output extent of %lld along %s, wanted at most %lld",
-                            (long long)out, axis ? "W" : "H", (long long)(out + total));
-    }
+    /* Wider than without any pads: what is more is behind the end, as output_padding has it. */
+    if (total < 0) conv->output_padding[axis] -= total;
+    total = cs_max_i64(total, 0);
     /* ONNX: without SAME_UPPER the odd pad is at the beginning. */
     split_pads(total, how == PAD_UPPER ? PAD_UPPER : PAD_LOWER, axis, conv->pads);
   }
-  return CS_OK;
 }
 
 cs_status cs_onnx_conv_transpose(cs_onnx_node *node) {
@@ -169,7 +167,7 @@ cs_status cs_onnx_conv_transpose(cs_onnx_node *node) {
   CS_RETURN_IF_ERROR(cs_onnx_ints(node, "pads", 4, 0, 0, conv.pads));
   if (how == PAD_VALID) memset(conv.pads, 0, sizeof conv.pads);
   if (good && !node->refused && (told || how == PAD_UPPER || how == PAD_LOWER)) {
-    CS_RETURN_IF_ERROR(transpose_pads(node, &input.shape, told ? wanted : NULL, how, &conv));
+    transpose_pads(&input.shape, told ? wanted : NULL, how, &conv);
   }
   return good ? emit_conv(node, CS_OP_CONV_TRANSPOSE, &conv, &input, weight, bias) : CS_OK;
 }

@@ -1,6 +1,7 @@
 #include "onnx/wire.h"
 
 #include <inttypes.h>
+#include <jansson.h>
 #include <string.h>
 
 /* Far above what networks have (a structure of 10 000 nodes takes 2 MB), far below what would
@@ -52,7 +53,8 @@ bool cs_wire_next(const uint8_t **at, const uint8_t *end, cs_wire_field *out) {
 typedef struct message message;
 typedef struct kept_field {
   uint64_t number;        /* 0: the end */
-  const message *message; /* NULL: copied as it is, a scalar or a string */
+  const message *message; /* NULL: copied as it is */
+  bool is_text;           /* that has to be UTF-8, since messages repeat it */
 } kept_field;
 struct message {
   const char *name;
@@ -60,46 +62,41 @@ struct message {
   kept_field fields[12];
 };
 
-static const message opset = {"OperatorSetIdProto", false, {{1, NULL}, {2, NULL}}};
-static const message dimension = {"Dimension", false, {{1, NULL}, {2, NULL}}};
-static const message shape = {"TensorShapeProto", false, {{1, &dimension}}};
-static const message tensor_type = {"TypeProto.Tensor", false, {{1, NULL}, {2, &shape}}};
-static const message type = {"TypeProto", false, {{1, &tensor_type}}};
-static const message value_info = {"ValueInfoProto", false, {{1, NULL}, {2, &type}}};
-static const message external = {"StringStringEntryProto", false, {{1, NULL}, {2, NULL}}};
+#define PLAIN(number) \
+  { (number), NULL, false }
+#define TEXT(number) \
+  { (number), NULL, true }
+#define INNER(number, message) \
+  { (number), &(message), false }
+
+static const message opset = {"OperatorSetIdProto", false, {TEXT(1), PLAIN(2)}};
+static const message dimension = {"Dimension", false, {PLAIN(1), TEXT(2)}};
+static const message shape = {"TensorShapeProto", false, {INNER(1, dimension)}};
+static const message tensor_type = {"TypeProto.Tensor", false, {PLAIN(1), INNER(2, shape)}};
+static const message type = {"TypeProto", false, {INNER(1, tensor_type)}};
+static const message value_info = {"ValueInfoProto", false, {TEXT(1), INNER(2, type)}};
+static const message external = {"StringStringEntryProto", false, {TEXT(1), TEXT(2)}};
 /* dims, data_type, name, external_data, data_location */
 static const message tensor = {
-    "TensorProto", true, {{1, NULL}, {2, NULL}, {8, NULL}, {13, &external}, {14, NULL}}};
-static const message sparse_tensor = {"SparseTensorProto", false, {{1, &tensor}}};
+    "TensorProto", true, {PLAIN(1), PLAIN(2), TEXT(8), INNER(13, external), PLAIN(14)}};
+static const message sparse_tensor = {"SparseTensorProto", false, {INNER(1, tensor)}};
 /* name, f, i, s, t, floats, ints, strings, type, ref_attr_name */
 static const message attribute = {"AttributeProto",
                                   false,
-                                  {{1, NULL},
-                                   {2, NULL},
-                                   {3, NULL},
-                                   {4, NULL},
-                                   {5, &tensor},
-                                   {7, NULL},
-                                   {8, NULL},
-                                   {9, NULL},
-                                   {20, NULL},
-                                   {21, NULL}}};
+                                  {TEXT(1), PLAIN(2), PLAIN(3), PLAIN(4), INNER(5, tensor),
+                                   PLAIN(7), PLAIN(8), PLAIN(9), PLAIN(20), TEXT(21)}};
 /* input, output, name, op_type, attribute, domain */
 static const message node = {
-    "NodeProto", false, {{1, NULL}, {2, NULL}, {3, NULL}, {4, NULL}, {5, &attribute}, {7, NULL}}};
+    "NodeProto", false, {TEXT(1), TEXT(2), TEXT(3), TEXT(4), INNER(5, attribute), TEXT(7)}};
 /* node, name, initializer, input, output, value_info, sparse_initializer */
-static const message graph = {"GraphProto",
-                              false,
-                              {{1, &node},
-                               {2, NULL},
-                               {5, &tensor},
-                               {11, &value_info},
-                               {12, &value_info},
-                               {13, &value_info},
-                               {15, &sparse_tensor}}};
+static const message graph = {
+    "GraphProto",
+    false,
+    {INNER(1, node), TEXT(2), INNER(5, tensor), INNER(11, value_info), INNER(12, value_info),
+     INNER(13, value_info), INNER(15, sparse_tensor)}};
 /* ir_version, producer_name, producer_version, graph, opset_import */
 static const message model = {
-    "ModelProto", false, {{1, NULL}, {2, NULL}, {3, NULL}, {7, &graph}, {8, &opset}}};
+    "ModelProto", false, {PLAIN(1), TEXT(2), TEXT(3), INNER(7, graph), INNER(8, opset)}};
 
 static const kept_field *kept(const message *of, uint64_t number) {
   for (const kept_field *field = of->fields; field->number; field++) {
@@ -173,6 +170,13 @@ static cs_status open_message(copier *copy, const message *of, const cs_wire_fie
   return CS_OK;
 }
 
+static bool is_utf8(const cs_wire_field *field) {
+  if (memchr(field->data, 0, field->size)) return false;
+  json_t *json = json_stringn((const char *)field->data, field->size);
+  json_decref(json);
+  return json != NULL;
+}
+
 static cs_status copy_field(copier *copy, const frame *top, const cs_wire_field *field) {
   const kept_field *keep = kept(top->message, field->number);
   if (top->message->is_tensor && field->number == SEGMENT) {
@@ -189,6 +193,11 @@ static cs_status copy_field(copier *copy, const frame *top, const cs_wire_field 
                     "%s: byte %zu: found a number in field %" PRIu64 " of %s, wanted a %s",
                     copy->path, (size_t)(field->begin - copy->data), field->number,
                     top->message->name, keep->message->name);
+  }
+  if (keep->is_text && field->type == CS_WIRE_BYTES && !is_utf8(field)) {
+    return cs_error(CS_CODE_BAD_INPUT,
+                    "%s: byte %zu: found a name in a %s that is not UTF-8 or holds a NUL",
+                    copy->path, (size_t)(field->begin - copy->data), top->message->name);
   }
   cs_strbuf_append(copy->out, (const char *)field->begin, (size_t)(top->at - field->begin));
   return CS_OK;
