@@ -165,7 +165,7 @@ cs_status cs_onnx_fold(cs_onnx_node *node, bool *done) CS_MUST_USE;
 void cs_onnx_give_items(cs_onnx_node *node, int32_t dtype, const cs_shape *shape,
                         cs_onnx_item *items);
 /* … is that constant, maybe of another shape or type. */
-cs_status cs_onnx_give_alias(cs_onnx_node *node, const cs_onnx_value *value, const cs_shape *shape,
+cs_status cs_onnx_give_alias(cs_onnx_node *node, const cs_onnx_value *from, const cs_shape *shape,
                              int32_t dtype) CS_MUST_USE;
 int64_t cs_onnx_count(const cs_shape *shape);
 

@@ -235,7 +235,7 @@ static cs_status spread_pads(cs_onnx_node *node, int rank, const int64_t *list, 
 
 cs_status cs_onnx_pad(cs_onnx_node *node) {
   cs_onnx_data input;
-  int64_t list[2 * CS_MAX_RANK], pads[2 * CS_MAX_RANK];
+  int64_t list[2 * CS_MAX_RANK] = {0}, pads[2 * CS_MAX_RANK] = {0};
   cs_attrs attrs = {0};
   int n;
   bool there, good;

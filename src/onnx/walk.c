@@ -17,11 +17,10 @@ static cs_status graph_missing(cs_onnx_import *import, const char *format, ...) 
   return cs_onnx_refuse(&node, "%s", text);
 }
 
-/* A value that is new under its name. */
+/* A value that is new under its name; its index. */
 static cs_status add_value(cs_onnx_import *import, const char *name, const char *what, int node,
-                           cs_onnx_value **out) {
+                           int *out) {
   int existing;
-  *out = NULL;
   CS_RETURN_IF_ERROR(cs_grow(&import->values, &import->values_capacity, import->n_values + 1,
                              sizeof *import->values));
   CS_RETURN_IF_ERROR(cs_name_map_put(&import->value_of, name, (int)import->n_values, &existing));
@@ -34,9 +33,10 @@ static cs_status add_value(cs_onnx_import *import, const char *name, const char 
                     : other->kind == CS_ONNX_CONSTANT ? "an initializer"
                                                       : "an input");
   }
-  *out = &import->values[import->n_values++];
-  **out = (cs_onnx_value){.name = name, .node = node, .defined = node < 0};
-  (*out)->data.source = CS_ONNX_NOWHERE;
+  *out = (int)import->n_values;
+  cs_onnx_value *value = &import->values[import->n_values++];
+  *value = (cs_onnx_value){.name = name, .node = node, .defined = node < 0};
+  value->data.source = CS_ONNX_NOWHERE;
   return CS_OK;
 }
 
@@ -46,10 +46,11 @@ static cs_status add_initializers(cs_onnx_import *import) {
   const Onnx__GraphProto *graph = import->graph;
   for (size_t i = 0; i < graph->n_initializer; i++) {
     const char *name = graph->initializer[i]->name ? graph->initializer[i]->name : "";
-    cs_onnx_value *value;
     char what[64];
+    int index = 0;
     snprintf(what, sizeof what, "initializer[%zu]", i);
-    CS_RETURN_IF_ERROR(add_value(import, name, what, -1, &value));
+    CS_RETURN_IF_ERROR(add_value(import, name, what, -1, &index));
+    cs_onnx_value *value = &import->values[index];
     value->kind = CS_ONNX_CONSTANT;
     CS_RETURN_IF_ERROR(
         cs_onnx_tensor_open(import->model, graph->initializer[i], name, &value->tensor));
@@ -59,8 +60,8 @@ static cs_status add_initializers(cs_onnx_import *import) {
   for (size_t i = 0; i < graph->n_sparse_initializer; i++) {
     const Onnx__TensorProto *values = graph->sparse_initializer[i]->values;
     const char *name = values && values->name ? values->name : "";
-    cs_onnx_value *value;
-    CS_RETURN_IF_ERROR(add_value(import, name, "sparse_initializer", -1, &value));
+    int index = 0;
+    CS_RETURN_IF_ERROR(add_value(import, name, "sparse_initializer", -1, &index));
     CS_RETURN_IF_ERROR(
         graph_missing(import, "initializer \"%.80s\": found a sparse one, wanted dense", name));
   }
@@ -125,13 +126,13 @@ static cs_status read_input_shape(cs_onnx_import *import, const char *name,
 static cs_status add_input(cs_onnx_import *import, const Onnx__ValueInfoProto *info,
                            const char **symbol) {
   const char *name = info->name ? info->name : "";
-  cs_onnx_value *value;
   char *unique = NULL;
+  int index = 0;
   int known = cs_name_map_get(&import->value_of, name);
   /* Before IR version 4 initializers were listed among the inputs, as defaults. */
   if (known >= 0 && import->values[known].kind == CS_ONNX_CONSTANT) return CS_OK;
-  CS_RETURN_IF_ERROR(add_value(import, name, "input", -1, &value));
-  int index = (int)import->n_values - 1;
+  CS_RETURN_IF_ERROR(add_value(import, name, "input", -1, &index));
+  cs_onnx_value *value = &import->values[index];
   if (strlen(name) < 1 || strlen(name) > 256) {
     return cs_error(CS_CODE_BAD_INPUT, "%s: input: found a name of %zu bytes, wanted 1 to 256",
                     import->path, strlen(name));
@@ -175,7 +176,7 @@ static cs_status add_node_outputs(cs_onnx_import *import, size_t index) {
   char what[320];
   snprintf(what, sizeof what, "node %zu \"%.256s\"", index, cs_onnx_label(node));
   for (size_t i = 0; i < node->n_output; i++) {
-    cs_onnx_value *value;
+    int value = 0;
     if (!node->output[i][0]) continue;
     CS_RETURN_IF_ERROR(add_value(import, node->output[i], what, (int)index, &value));
   }

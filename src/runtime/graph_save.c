@@ -6,19 +6,11 @@
 #include "graph/graph.h"
 #include "runtime/safetensors.h"
 
-/* a/model.json: a/model.safetensors. */
-static cs_status weights_path(const char *path, char **out) {
+/* Bytes of a path before its extension. */
+static size_t stem_of(const char *path) {
   const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
   const char *dot = strrchr(name, '.');
-  size_t stem = dot && dot != name ? (size_t)(dot - path) : strlen(path);
-  cs_strbuf text = {0};
-  cs_strbuf_append(&text, path, stem);
-  cs_strbuf_printf(&text, ".safetensors");
-  CS_RETURN_IF_ERROR(cs_strbuf_take(&text, out));
-  if (strcmp(path, *out) != 0) return CS_OK;
-  free(*out);
-  *out = NULL;
-  return cs_error(CS_CODE_USAGE, "%s: found the extension of the weights, wanted .json", path);
+  return dot && dot != name ? (size_t)(dot - path) : strlen(path);
 }
 
 static cs_status fill(const void *user, const char *name, int64_t first, int64_t count,
@@ -51,11 +43,17 @@ done:
 cs_status cs_graph_save(const cs_graph *graph, const char *path) {
   cs_status st = CS_OK;
   char *weights = NULL, *json = NULL;
+  cs_strbuf text = {0};
   if (!graph->param_source) {
     return cs_error(CS_CODE_USAGE, "%s: found no parameters with the graph, wanted an imported one",
                     graph->source);
   }
-  CS_RETURN_IF_ERROR(weights_path(path, &weights));
+  if (strcmp(path + stem_of(path), ".safetensors") == 0) {
+    return cs_error(CS_CODE_USAGE, "%s: found the extension of the weights, wanted .json", path);
+  }
+  cs_strbuf_append(&text, path, stem_of(path));
+  cs_strbuf_printf(&text, ".safetensors");
+  CS_RETURN_IF_ERROR(cs_strbuf_take(&text, &weights));
   const char *slash = strrchr(weights, '/');
   CS_TRY(st, cs_graph_to_json_with(graph, slash ? slash + 1 : weights, &json), done);
   CS_TRY(st, cs_file_check_replace(path), done);
