@@ -110,8 +110,8 @@ CS_API cs_status cs_import_check_json(const char *path, char **out) CS_MUST_USE;
 /* Whether this build has the importer. */
 CS_API bool cs_import_is_built(void);
 /* Writes an imported graph as `convsched.graph/1`, and its parameters beside it: f32 safetensors
- * under the same name with that extension in place of its own. Errors: IO; USAGE for a graph that no
- * parameters came with. */
+ * under the same name with that extension in place of its own. Errors: IO; USAGE for a graph that
+ * no parameters came with. */
 CS_API cs_status cs_graph_save(const cs_graph *graph, const char *path) CS_MUST_USE;
 
 /* Builds a graph step by step. A builder is consumed by cs_builder_finish, which validates.

@@ -1,4 +1,5 @@
 /* Attributes of a node, with ONNX's defaults. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,8 +43,14 @@ cs_status cs_onnx_int(cs_onnx_node *node, const char *name, int64_t fallback, in
 cs_status cs_onnx_real(cs_onnx_node *node, const char *name, double fallback, double *out) {
   const Onnx__AttributeProto *attribute;
   CS_RETURN_IF_ERROR(find(node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT, &attribute));
-  *out = attribute ? (double)attribute->f : fallback;
-  return CS_OK;
+  *out = fallback;
+  if (!attribute) return CS_OK;
+  if (isfinite(attribute->f)) {
+    *out = (double)attribute->f;
+    return CS_OK;
+  }
+  return cs_onnx_refuse(node, "attribute %s: found %g, wanted a finite number", name,
+                        (double)attribute->f);
 }
 
 cs_status cs_onnx_ints(cs_onnx_node *node, const char *name, int n, int64_t fallback, int64_t least,

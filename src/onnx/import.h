@@ -26,6 +26,9 @@ typedef struct cs_onnx_item {
 /* Constants up to this many elements are folded; larger ones are parameters. */
 #define CS_ONNX_MOST_ITEMS 4096
 
+/* Bytes of a name before a number is appended; the format takes 256. */
+#define CS_ONNX_MOST_NAME 240
+
 /* Who makes a tensor: a draft (its index), or a graph input (−1 − its index). */
 typedef struct cs_onnx_data {
   int source;

@@ -4,20 +4,18 @@
 
 #include "onnx/import.h"
 
-#define MOST_BYTES 240 /* of a name before a number is appended; the format takes 256 */
-
 const char *cs_onnx_label(const Onnx__NodeProto *node) {
   if (node->name && node->name[0]) return node->name;
   if (node->n_output > 0 && node->output[0][0]) return node->output[0];
   return node->op_type ? node->op_type : "";
 }
 
-/* Cut to MOST_BYTES between characters; `fallback` where it is empty. */
+/* Cut to CS_ONNX_MOST_NAME between characters; `fallback` where it is empty. */
 static cs_status usable(const char *wanted, const char *fallback, char **out) {
   CS_RETURN_IF_ERROR(cs_strdup_to(wanted[0] ? wanted : fallback, out));
   size_t length = strlen(*out);
-  if (length <= MOST_BYTES) return CS_OK;
-  length = MOST_BYTES;
+  if (length <= CS_ONNX_MOST_NAME) return CS_OK;
+  length = CS_ONNX_MOST_NAME;
   while (length > 0 && ((unsigned char)(*out)[length] & 0xc0) == 0x80) length--;
   (*out)[length] = '\0';
   return CS_OK;

@@ -1,5 +1,6 @@
 /* Operators that are ours one to one: activations, Sum, Softmax, LRN, Concat, Pad, Identity. */
 #include <float.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -248,6 +249,10 @@ cs_status cs_onnx_pad(cs_onnx_node *node) {
     CS_RETURN_IF_ERROR(cs_onnx_real(node, "value", 0.0, &attrs.pad.value));
   } else {
     CS_RETURN_IF_ERROR(read_bound(node, "constant_value", 2, &attrs.pad.value));
+  }
+  if (!isfinite(attrs.pad.value)) {
+    CS_RETURN_IF_ERROR(cs_onnx_refuse(
+        node, "input constant_value: found %g, wanted a finite number", attrs.pad.value));
   }
   CS_RETURN_IF_ERROR(read_pad_list(node, list, &n));
   CS_RETURN_IF_ERROR(cs_onnx_data_in(node, 0, &input, &there));

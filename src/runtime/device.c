@@ -154,9 +154,10 @@ cs_status cs_device_info_json(const cs_device *device, char **out) {
 
 static json_t *onnx_doctor(void) {
   if (cs_import_is_built()) return json_pack("{s:b}", "built", 1);
-  return json_pack("{s:b, s:s}", "built", 0, "advice",
-                   "this build has no ONNX importer: install libprotobuf-c-dev, protobuf-c-compiler "
-                   "and libonnx-dev, then configure and build again");
+  return json_pack(
+      "{s:b, s:s}", "built", 0, "advice",
+      "this build has no ONNX importer: install libprotobuf-c-dev, protobuf-c-compiler "
+      "and libonnx-dev, then configure and build again");
 }
 
 cs_status cs_doctor_json(char **out) {

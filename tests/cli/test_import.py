@@ -221,6 +221,13 @@ class Conversion(ImportTest):
         self.assertEqual(params["y.running_var"][1], (1.0, 1.0, 1.0))
         self.bad(one("Mul", [3, 2, 2], 17, ("x", "k"), [onnx.tensor("k", [2], [1.0, 2.0])]), "per channel")
 
+    def test_weights_in_constant_nodes_and_behind_identities(self):
+        nodes = [onnx.node("Constant", [], ["k"], value=onnx.tensor("", [4, 2], MATRIX)),
+                 onnx.node("Transpose", ["k"], ["t"], perm=[1, 0]), onnx.node("Identity", ["t"], ["i"]),
+                 onnx.node("MatMul", ["x", "i"], ["y"])]
+        _, params = self.convert(onnx.model(onnx.graph(nodes, [onnx.value("x", ["N", 2])], [onnx.value("y", [])])))
+        self.assertEqual(params["y.weight"], ([4, 2], tuple(MATRIX)))
+
     def test_external_data(self):
         self.file("w.bin", b"\0" * 16 + onnx.floats(WEIGHT))
         tensors = [onnx.tensor("w", [2, 3, 3, 3], more=onnx.external("w.bin", offset=16, length=216)),
@@ -267,6 +274,13 @@ class Refusals(ImportTest):
                  '"it" (Reshape)', "[N, 3, 16]", "Flatten")
         self.bad(one("Transpose", [3, 4, 4], perm=[0, 2, 3, 1]), "change places")
         self.bad(one("MatMul", [3], 17, ("x", "x")), "wanted a constant")
+
+    def test_numbers_that_json_has_no_word_for(self):
+        pads = onnx.tensor("p", [8], [0, 0, 1, 1, 0, 0, 1, 1], onnx.INT64)
+        low = onnx.tensor("v", [], [-float("inf")])
+        self.bad(one("Pad", [2, 4, 4], 11, ("x", "p", "v"), [pads, low]), "-inf", "finite")
+        self.bad(one("LeakyRelu", [4], alpha=float("nan")), "alpha", "nan", "finite")
+        self.assertLess(self.ops(one("Clip", [4], 12, ("x", "v"), [low]))[0][2]["min"], -3e38)
 
     def test_use(self):
         model = self.file("m.onnx", small())

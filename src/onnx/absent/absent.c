@@ -2,12 +2,12 @@
 #include "base/base.h"
 
 static cs_status absent(const char *path) {
-  return cs_error(
-      CS_CODE_NOT_FOUND,
-      "%s: this build cannot import ONNX: protobuf-c or onnx.proto was not found when it "
-      "was made; install libprotobuf-c-dev, protobuf-c-compiler and libonnx-dev, then "
-      "configure and build again",
-      path);
+  return cs_error(CS_CODE_NOT_FOUND,
+                  "%s: this build cannot import ONNX: protobuf-c or onnx.proto was not found, or "
+                  "left out, when it "
+                  "was made; install libprotobuf-c-dev, protobuf-c-compiler and libonnx-dev, then "
+                  "configure and build again",
+                  path);
 }
 
 cs_status cs_graph_import(const char *path, cs_graph **out) {
