@@ -15,6 +15,7 @@ cs_status cs_onnx_refuse(cs_onnx_node *node, const char *format, ...) {
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
   node->refused = true;
+  if (import->n_reasons++ >= CS_ONNX_MOST_REASONS) return CS_OK;
   CS_RETURN_IF_ERROR(cs_grow(&import->missing, &import->missing_capacity, import->n_missing + 1,
                              sizeof *import->missing));
   cs_onnx_missing *missing = &import->missing[import->n_missing];
@@ -294,6 +295,8 @@ cs_status cs_onnx_visit(cs_onnx_import *import, int index) {
     CS_RETURN_IF_ERROR(
         cs_onnx_refuse(&node, "found an input that the network computes, wanted constants"));
   }
+  import->refused[index] = node.refused;
+  if (node.refused) import->n_refused++;
   give_told_shape(&node);
   for (size_t i = 0; i < node.proto->n_output; i++) {
     int value = cs_name_map_get(&import->value_of, node.proto->output[i]);

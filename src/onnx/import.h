@@ -62,6 +62,7 @@ typedef struct cs_onnx_draft {
   cs_shape shape;
 } cs_onnx_draft;
 
+#define CS_ONNX_MOST_REASONS 10000
 typedef struct cs_onnx_missing {
   int node; /* −1: of the graph */
   char *reason;
@@ -84,8 +85,10 @@ typedef struct cs_onnx_import {
   cs_name_map used_names; /* to the place in `numbers` */
   int *numbers;           /* the last one appended to a name */
   size_t numbers_capacity;
-  cs_onnx_missing *missing;
-  size_t n_missing, missing_capacity;
+  bool *refused;            /* by index of the ONNX node */
+  int n_refused;            /* nodes, inputs and outputs */
+  cs_onnx_missing *missing; /* the first CS_ONNX_MOST_REASONS of n_reasons */
+  size_t n_missing, missing_capacity, n_reasons;
   cs_onnx_params *params;
 } cs_onnx_import;
 

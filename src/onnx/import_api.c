@@ -94,20 +94,12 @@ static const Onnx__NodeProto *node_of(const cs_onnx_import *import,
   return missing->node < 0 ? NULL : import->graph->node[missing->node];
 }
 
-static int missing_nodes(const cs_onnx_import *import) {
-  int count = 0, last = -2;
-  for (size_t i = 0; i < import->n_missing; i++) {
-    if (import->missing[i].node != last || last < 0) count++;
-    last = import->missing[i].node;
-  }
-  return count;
-}
-
 static cs_status missing_error(const cs_onnx_import *import) {
   cs_strbuf text = {0};
   char *message = NULL;
-  cs_strbuf_printf(&text, "%s: %d of its %zu nodes and inputs cannot be imported:", import->path,
-                   missing_nodes(import), import->graph->n_node + import->graph->n_input);
+  cs_strbuf_printf(
+      &text, "%s: %d of its %zu nodes, inputs and outputs cannot be imported:", import->path,
+      import->n_refused, import->graph->n_node + import->graph->n_input + import->graph->n_output);
   for (size_t i = 0; i < import->n_missing && i < REPORTED_MOST; i++) {
     const Onnx__NodeProto *node = node_of(import, &import->missing[i]);
     cs_strbuf_printf(&text, "\n  ");
@@ -117,8 +109,8 @@ static cs_status missing_error(const cs_onnx_import *import) {
     }
     cs_strbuf_printf(&text, "%s", import->missing[i].reason);
   }
-  if (import->n_missing > REPORTED_MOST) {
-    cs_strbuf_printf(&text, "\n  and %zu more", import->n_missing - REPORTED_MOST);
+  if (import->n_reasons > REPORTED_MOST) {
+    cs_strbuf_printf(&text, "\n  and %zu more", import->n_reasons - REPORTED_MOST);
   }
   CS_RETURN_IF_ERROR(cs_strbuf_take(&text, &message));
   cs_status st = cs_error(CS_CODE_BAD_INPUT, "%s", message);
@@ -133,7 +125,7 @@ cs_status cs_graph_import(const char *path, cs_graph **out) {
   *out = NULL;
   CS_RETURN_IF_ERROR(cs_onnx_model_open(path, &model));
   st = cs_onnx_walk(model, &import);
-  if (st == CS_OK && import.n_missing > 0) st = missing_error(&import);
+  if (st == CS_OK && import.n_refused > 0) st = missing_error(&import);
   if (st == CS_OK) st = build(&import, out);
   if (st == CS_OK) {
     /* From here on the graph owns the parameters, and they the mapped file. */
@@ -185,21 +177,13 @@ static cs_status operator_row(const Onnx__NodeProto *node, json_t *index, json_t
 static cs_status count_operators(const cs_onnx_import *import, json_t *rows) {
   cs_status st = CS_OK;
   json_t *index = json_object(), *row = NULL;
-  bool *refused = cs_calloc(import->graph->n_node, sizeof *refused);
-  if (!refused || !index) {
-    st = cs_no_memory("a table", import->graph->n_node);
-    goto done;
-  }
-  for (size_t i = 0; i < import->n_missing; i++) {
-    if (import->missing[i].node >= 0) refused[import->missing[i].node] = true;
-  }
+  if (!index) return cs_no_memory("a table", 0);
   for (size_t i = 0; i < import->graph->n_node; i++) {
     CS_TRY(st, operator_row(import->graph->node[i], index, rows, &row), done);
     count(row, "nodes");
-    if (refused[i]) count(row, "unsupported");
+    if (import->refused[i]) count(row, "unsupported");
   }
 done:
-  free(refused);
   json_decref(index);
   return st;
 }
@@ -230,7 +214,7 @@ cs_status cs_import_check_json(const char *path, char **out) {
       json_pack("{s:s, s:o, s:I, s:I, s:o, s:b, s:O, s:o}", "schema", "convsched.import-check/1",
                 "model", text_json(path), "ir_version", (json_int_t)proto->ir_version, "opset",
                 (json_int_t)model->opset, "producer", text_json(proto->producer_name), "importable",
-                import.n_missing == 0, "operators", rows, "unsupported", missing_json(&import));
+                import.n_refused == 0, "operators", rows, "unsupported", missing_json(&import));
   st = cs_json_take_text(root, out);
 done:
   json_decref(rows);

@@ -14,6 +14,7 @@ static cs_status graph_missing(cs_onnx_import *import, const char *format, ...) 
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
   cs_onnx_node node = {.import = import, .index = -1};
+  import->n_refused++;
   return cs_onnx_refuse(&node, "%s", text);
 }
 
@@ -250,7 +251,7 @@ static cs_status check_outputs(cs_onnx_import *import) {
                         value->name, value->kind == CS_ONNX_CONSTANT ? "a constant" : "an input"));
     }
   }
-  if (import->n_missing == 0 &&
+  if (import->n_refused == 0 &&
       (graph->n_output == 0 || import->n_inputs == 0 || graph->n_node == 0)) {
     return cs_error(CS_CODE_BAD_INPUT,
                     "%s: found %d inputs, %zu nodes and %zu outputs, wanted at least one of each",
@@ -264,6 +265,8 @@ cs_status cs_onnx_walk(cs_onnx_model *model, cs_onnx_import *import) {
       .model = model, .graph = model->graph, .opset = model->opset, .path = model->file.path};
   const Onnx__GraphProto *graph = model->graph;
   CS_RETURN_IF_ERROR(cs_onnx_params_create(model, &import->params));
+  import->refused = cs_calloc(graph->n_node, sizeof *import->refused);
+  if (!import->refused) return cs_no_memory("nodes", graph->n_node);
   CS_RETURN_IF_ERROR(add_initializers(import));
   CS_RETURN_IF_ERROR(add_inputs(import));
   for (size_t i = 0; i < graph->n_node; i++) CS_RETURN_IF_ERROR(add_node_outputs(import, i));
@@ -290,6 +293,7 @@ void cs_onnx_import_clear(cs_onnx_import *import) {
   free(import->values);
   free(import->drafts);
   free(import->missing);
+  free(import->refused);
   free(import->names);
   free(import->input_names);
   free(import->inputs);

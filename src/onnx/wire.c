@@ -7,7 +7,7 @@
 /* Far above what networks have (a structure of 10 000 nodes takes 2 MB), far below what would
  * exhaust memory when unpacked. */
 #define MOST_BYTES ((size_t)32 << 20)
-#define MOST_MESSAGES (1 << 22)
+#define MOST_MESSAGES (1 << 20)
 
 bool cs_wire_varint(const uint8_t **at, const uint8_t *end, uint64_t *out) {
   uint64_t value = 0;
