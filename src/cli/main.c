@@ -175,6 +175,7 @@ static void print_help(FILE *to) {
   }
   fputs(
       "\n`convsched COMMAND --help` tells a command's options, with an example.\n"
+      "Where a MODEL.json is wanted, a MODEL.onnx is imported in memory.\n"
       "Exit codes: 0 ok, 1 wrong result or missed requirement, 2 usage, 3 bad input,\n"
       "4 device, library or disk failure, 130 interrupted (Ctrl-C), 143 terminated (SIGTERM);\n"
       "what was measured until then is kept.\n",
