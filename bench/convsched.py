@@ -123,7 +123,12 @@ class Library:
             self.c.cs_string_free(text)
 
     def load_graph(self, path):
+        """A convsched.graph/1, or an ONNX model (by the extension .onnx)."""
         return Graph(self, path)
+
+    def check_import(self, path):
+        """What of an ONNX model can be imported: convsched.import-check/1."""
+        return self.json("cs_import_check_json", _encoded(path))
 
     def open_device(self, spec):
         return Device(self, spec)
@@ -154,7 +159,8 @@ class Graph(Handle):
 
     def __init__(self, library, path):
         super().__init__(library)
-        library.call("cs_graph_load", _encoded(path), ctypes.byref(self.handle))
+        load = "cs_graph_import" if str(path).endswith(".onnx") else "cs_graph_load"
+        library.call(load, _encoded(path), ctypes.byref(self.handle))
 
     def _shapes(self, side):
         count = getattr(self.library.c, f"cs_graph_{side}_count")(self.handle)
@@ -170,6 +176,10 @@ class Graph(Handle):
 
     def output_shapes(self, batch):
         return [[batch if d == -1 else d for d in shape] for shape in self._shapes("output")]
+
+    def save(self, path):
+        """An imported graph as JSON, its weights beside it."""
+        self.library.call("cs_graph_save", self.handle, _encoded(path))
 
     def write_generated_weights(self, seed, path):
         self.library.call("cs_graph_write_generated_weights", self.handle, ctypes.c_uint64(seed),

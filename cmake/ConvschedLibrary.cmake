@@ -1,7 +1,7 @@
 # The shared library (public API only), the command, install targets, pkg-config and CMake package.
 add_library(convsched SHARED ${PROJECT_SOURCE_DIR}/cmake/empty.c)
 set_target_properties(convsched PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION 0)
-target_link_libraries(convsched PRIVATE -Wl,--whole-archive cs_runtime cs_graph cs_base -Wl,--no-whole-archive
+target_link_libraries(convsched PRIVATE -Wl,--whole-archive cs_runtime cs_graph cs_onnx cs_base -Wl,--no-whole-archive
                       cs_runtime)
 target_include_directories(convsched PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
                            $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)

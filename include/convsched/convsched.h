@@ -97,6 +97,23 @@ CS_API void cs_graph_destroy(cs_graph *graph);
 /* The graph as JSON text (released with cs_string_free). Loading it again gives the same graph. */
 CS_API cs_status cs_graph_to_json(const cs_graph *graph, char **out) CS_MUST_USE;
 
+/* Imports an ONNX file: the graph, with its parameters, which stay in the file until they are read
+ * (it must not change while the graph lives). docs/onnx.md says what is supported. Errors: IO;
+ * BAD_INPUT for a malformed file, and for what is not supported, all of it in one message, a line
+ * for each reason; NOT_FOUND in a build without the importer. */
+CS_API cs_status cs_graph_import(const char *path, cs_graph **out) CS_MUST_USE;
+/* What of an ONNX file can be imported, released with cs_string_free:
+ * {"schema":"convsched.import-check/1", "model", "ir_version", "opset", "producer", "importable",
+ *  "operators":[{"op","domain","nodes","unsupported" (how many of them)}…],
+ *  "unsupported":[{"node","op" (null: an input or output of the graph),"reason"}…]}. */
+CS_API cs_status cs_import_check_json(const char *path, char **out) CS_MUST_USE;
+/* Whether this build has the importer. */
+CS_API bool cs_import_is_built(void);
+/* Writes an imported graph as `convsched.graph/1`, and its parameters beside it: f32 safetensors
+ * under the same name with that extension in place of its own. Errors: IO; USAGE for a graph that
+ * no parameters came with. */
+CS_API cs_status cs_graph_save(const cs_graph *graph, const char *path) CS_MUST_USE;
+
 /* Builds a graph step by step. A builder is consumed by cs_builder_finish, which validates.
  * `dims`: rank extents, a symbolic batch written as CS_DIM_N in dims[0]. `attrs_json`: the node's
  * attributes as a JSON object, or NULL. */

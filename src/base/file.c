@@ -65,15 +65,6 @@ static cs_status write_all(int fd, const char *path, const void *data, size_t le
   return CS_OK;
 }
 
-/* A device or a pipe cannot be replaced by a rename, only written. */
-static cs_status write_in_place(const char *path, const void *data, size_t length) {
-  int fd = open(path, O_WRONLY | O_CLOEXEC);
-  if (fd < 0) return cs_io_error(path, "open", errno);
-  cs_status st = write_all(fd, path, data, length);
-  if (close(fd) != 0 && st == CS_OK) st = cs_io_error(path, "close", errno);
-  return st;
-}
-
 /* Nothing is opened: a pipe's reader would take that for the end. */
 static cs_status check_in_place(const char *path) {
   struct stat info;
@@ -110,22 +101,61 @@ cs_status cs_file_check_replace(const char *path) {
   return CS_OK;
 }
 
-cs_status cs_file_replace(const char *path, const void *data, size_t length) {
+/* A device or a pipe cannot be replaced by a rename, only written. */
+cs_status cs_file_writer_open(cs_file_writer *writer, const char *path) {
+  *writer = (cs_file_writer){.fd = -1};
+  CS_RETURN_IF_ERROR(cs_strdup_to(path, &writer->path));
   cs_status st = CS_OK;
-  char *temporary = NULL;
-  int fd;
-  if (is_in_place(path)) return write_in_place(path, data, length);
-  CS_RETURN_IF_ERROR(create_temporary(path, &temporary, &fd));
-  CS_TRY(st, write_all(fd, path, data, length), done);
-  if (fsync(fd) != 0 && errno != EINVAL && errno != EROFS) {
-    st = cs_io_error(path, "write", errno);
-    goto done;
+  if (!is_in_place(path)) {
+    st = create_temporary(path, &writer->temporary, &writer->fd);
+  } else {
+    writer->fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (writer->fd < 0) st = cs_io_error(path, "open", errno);
   }
-  if (rename(temporary, path) != 0) st = cs_io_error(path, "replace", errno);
-done:
+  if (st != CS_OK) cs_file_writer_abandon(writer);
+  return st;
+}
+
+cs_status cs_file_writer_append(cs_file_writer *writer, const void *data, size_t length) {
+  return write_all(writer->fd, writer->path, data, length);
+}
+
+cs_status cs_file_writer_commit(cs_file_writer *writer) {
+  cs_status st = CS_OK;
+  const char *path = writer->path;
+  bool replaces = writer->temporary != NULL;
+  if (replaces && fsync(writer->fd) != 0 && errno != EINVAL && errno != EROFS) {
+    st = cs_io_error(path, "write", errno);
+  }
+  if (replaces && st == CS_OK && rename(writer->temporary, path) != 0) {
+    st = cs_io_error(path, "replace", errno);
+  }
+  int fd = writer->fd;
+  writer->fd = -1;
   if (close(fd) != 0 && st == CS_OK) st = cs_io_error(path, "close", errno);
-  if (st != CS_OK) unlink(temporary);
-  free(temporary);
+  if (st == CS_OK) {
+    free(writer->temporary);
+    writer->temporary = NULL;
+  }
+  cs_file_writer_abandon(writer);
+  return st;
+}
+
+void cs_file_writer_abandon(cs_file_writer *writer) {
+  if (!writer->path) return;
+  if (writer->fd >= 0) close(writer->fd);
+  if (writer->temporary) unlink(writer->temporary);
+  free(writer->temporary);
+  free(writer->path);
+  *writer = (cs_file_writer){.fd = -1};
+}
+
+cs_status cs_file_replace(const char *path, const void *data, size_t length) {
+  cs_file_writer writer;
+  CS_RETURN_IF_ERROR(cs_file_writer_open(&writer, path));
+  cs_status st = cs_file_writer_append(&writer, data, length);
+  if (st == CS_OK) return cs_file_writer_commit(&writer);
+  cs_file_writer_abandon(&writer);
   return st;
 }
 

@@ -9,6 +9,17 @@ cs_status cs_file_read(const char *path, size_t limit, char **out, size_t *lengt
 /* Writes path.tmp.PID, fsyncs, renames. A full disk leaves the old file as it was. A device or pipe
  * is written in place. */
 cs_status cs_file_replace(const char *path, const void *data, size_t length) CS_MUST_USE;
+/* The same piece by piece. Zero-initialise; what was opened is ended by commit (also where it
+ * fails) or by abandon, which leaves the old file as it was. */
+typedef struct cs_file_writer {
+  char *path, *temporary; /* temporary: NULL where the file is written in place */
+  int fd;
+} cs_file_writer;
+cs_status cs_file_writer_open(cs_file_writer *writer, const char *path) CS_MUST_USE;
+cs_status cs_file_writer_append(cs_file_writer *writer, const void *data,
+                                size_t length) CS_MUST_USE;
+cs_status cs_file_writer_commit(cs_file_writer *writer) CS_MUST_USE;
+void cs_file_writer_abandon(cs_file_writer *writer);
 /* IO now where cs_file_replace would fail later because of the folder, a permission or a folder in
  * its place. Leaves nothing behind, and an existing file as it is. */
 cs_status cs_file_check_replace(const char *path) CS_MUST_USE;

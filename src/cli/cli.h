@@ -45,6 +45,7 @@ typedef struct cli_options {
   int older_than; /* days; 0: not said */
   bool resume;
   bool diff, explain, tradeoff; /* of plan */
+  bool check;                   /* of import */
 } cli_options;
 
 /* Which options a command takes (bits), for one parser that serves all. */
@@ -58,6 +59,7 @@ enum {
   CLI_PROFILING = 1 << 6, /* depth, counters, co-runs, nodes */
   CLI_CACHE = 1 << 8,     /* the folder of measurements, what is old */
   CLI_PLANS = 1 << 9,     /* what is told of plans */
+  CLI_IMPORTING = 1 << 10,
   CLI_REPORTING = 1 << 7, /* table, format, profile, candidates, nodes; device, batch, dtype, … */
 };
 
@@ -72,7 +74,7 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command cli_run, cli_profile, cli_plan, cli_inspect, cli_doctor, cli_cache,
-    cli_generate_weights, cli_report;
+    cli_generate_weights, cli_report, cli_import;
 
 /* Parses argv[1…] of a command; exits with 2 after a message when the use is wrong. */
 void cli_parse(const cli_command *command, int argc, char **argv, cli_options *out);
@@ -89,6 +91,9 @@ void cli_end_progress(void);
 /* True once Ctrl-C was pressed or SIGTERM came. */
 bool cli_interrupted(void *unused);
 cs_status cli_check_interrupt(void) CS_MUST_USE;
+
+/* A graph's JSON, or an ONNX file (by the extension .onnx), which is imported in memory. */
+cs_status cli_load_graph(const char *path, cs_graph **out) CS_MUST_USE;
 
 /* --device sim:FILE. */
 bool cli_device_is_simulated(const cli_options *options);

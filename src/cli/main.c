@@ -12,9 +12,9 @@
 #include "base/file.h"
 #include "cli/cli.h"
 
-static const cli_command *const commands[] = {&cli_run,    &cli_profile,         &cli_plan,
-                                              &cli_report, &cli_inspect,         &cli_doctor,
-                                              &cli_cache,  &cli_generate_weights};
+static const cli_command *const commands[] = {&cli_run,    &cli_profile, &cli_plan,
+                                              &cli_report, &cli_import,  &cli_inspect,
+                                              &cli_doctor, &cli_cache,   &cli_generate_weights};
 #define N_COMMANDS (sizeof commands / sizeof commands[0])
 
 const char *cli_command_line = "";
@@ -175,6 +175,7 @@ static void print_help(FILE *to) {
   }
   fputs(
       "\n`convsched COMMAND --help` tells a command's options, with an example.\n"
+      "Where a MODEL.json is wanted, a MODEL.onnx is imported in memory.\n"
       "Exit codes: 0 ok, 1 wrong result or missed requirement, 2 usage, 3 bad input,\n"
       "4 device, library or disk failure, 130 interrupted (Ctrl-C), 143 terminated (SIGTERM);\n"
       "what was measured until then is kept.\n",

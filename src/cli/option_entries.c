@@ -108,6 +108,15 @@ const cli_option_entry cli_option_entries[CLI_MAX_ENTRIES] = {
      CLI_RUNNING},
     {{"output", KEY_OUTPUT, "FILE", 0, "Write the result, .npy or raw f32", 2},
      CLI_RUNNING | CLI_OUTPUT},
+    {{"output", 'o', "FILE", 0,
+      "Write the graph here (JSON) and its weights beside it, as FILE with .safetensors in place "
+      "of "
+      "its extension",
+      2},
+     CLI_IMPORTING},
+    {{"check", KEY_CHECK, NULL, 0,
+      "Only print which operators of the file can be imported; exit 3 if some cannot", 2},
+     CLI_IMPORTING},
     {{"dump", KEY_DUMP, "NODE[=FILE]", 0, "Write a node's output as .npy (default NODE.npy)", 2},
      CLI_RUNNING},
     {{"samples", KEY_SAMPLES, "N", 0, "Latency samples of each policy (default 50)", 2},

@@ -163,6 +163,9 @@ static error_t parse_flag(int key, cli_options *out) {
     case KEY_OVERLAP:
       out->overlap = true;
       return 0;
+    case KEY_CHECK:
+      out->check = true;
+      return 0;
     case KEY_EXPLAIN:
       out->explain = true;
       return 0;
@@ -194,6 +197,7 @@ static error_t parse_file(int key, char *text, cli_options *out) {
       out->input = text;
       return 0;
     case KEY_OUTPUT:
+    case 'o':
       out->output = text;
       return 0;
     case KEY_JSON:

@@ -54,6 +54,7 @@ enum {
   KEY_DIFF,
   KEY_EXPLAIN,
   KEY_TRADEOFF,
+  KEY_CHECK,
 };
 
 typedef struct cli_option_entry {

@@ -81,7 +81,7 @@ static cs_status plan_command(const cli_options *options) {
   if (options->diff) return diff_command(options);
   CS_RETURN_IF_ERROR(check_use(options, policy));
   CS_RETURN_IF_ERROR(cli_check_writable(options->json));
-  CS_TRY(st, cs_graph_load(options->models.items[0], &graph), done);
+  CS_TRY(st, cli_load_graph(options->models.items[0], &graph), done);
   CS_TRY(st, cs_device_open(options->device, cli_logger(options), &device), done);
   cli_session_options(options, options->batches[0], options->precisions[0], policy,
                       &session_options);

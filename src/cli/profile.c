@@ -136,7 +136,7 @@ static cs_status profile_case(const cli_options *options, cs_device *device, con
 static cs_status profile_graph(const cli_options *options, cs_device *device, const char *path,
                                json_t *reports) {
   cs_graph *graph = NULL;
-  CS_RETURN_IF_ERROR(cs_graph_load(path, &graph));
+  CS_RETURN_IF_ERROR(cli_load_graph(path, &graph));
   cs_status st = CS_OK;
   for (int p = 0; p < options->n_precisions && st == CS_OK; p++) {
     for (int b = 0; b < options->n_batches && st == CS_OK; b++) {

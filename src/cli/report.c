@@ -46,7 +46,7 @@ static cs_status report_command(const cli_options *options) {
                      options->n_batches, options->n_precisions);
   }
   cs_status st = cli_check_writable(options->json);
-  if (st == CS_OK) st = cs_graph_load(options->models.items[0], &graph);
+  if (st == CS_OK) st = cli_load_graph(options->models.items[0], &graph);
   if (st == CS_OK && !options->profile) {
     st = cs_device_open(options->device, cli_logger(options), &device);
   }

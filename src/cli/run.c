@@ -232,7 +232,7 @@ static cs_status run_model(const cli_options *options, cs_device *device, const 
                            run_totals *totals) {
   cs_graph *graph = NULL;
   double started = cli_now();
-  CS_RETURN_IF_ERROR(cs_graph_load(path, &graph));
+  CS_RETURN_IF_ERROR(cli_load_graph(path, &graph));
   double load_s = cli_now() - started;
   cs_status st = CS_OK;
   for (int p = 0; p < options->n_precisions && st == CS_OK; p++) {

@@ -35,7 +35,7 @@ static cs_status inspect_command(const cli_options *options) {
   cs_graph *graph = NULL;
   char *json = NULL;
   int64_t dims[8];
-  CS_RETURN_IF_ERROR(cs_graph_load(options->models.items[0], &graph));
+  CS_RETURN_IF_ERROR(cli_load_graph(options->models.items[0], &graph));
   cs_status st = cs_graph_to_json(graph, &json);
   if (st != CS_OK) {
     cs_graph_destroy(graph);
@@ -130,7 +130,7 @@ static cs_status generate_weights_command(const cli_options *options) {
   cs_graph *graph = NULL;
   if (!options->output)
     return cli_error(CS_CODE_USAGE, "generate-weights: --output FILE is missing");
-  CS_RETURN_IF_ERROR(cs_graph_load(options->models.items[0], &graph));
+  CS_RETURN_IF_ERROR(cli_load_graph(options->models.items[0], &graph));
   cs_status st = cs_graph_write_generated_weights(graph, options->seed, options->output);
   cs_graph_destroy(graph);
   return st;

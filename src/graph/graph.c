@@ -21,6 +21,7 @@ void cs_graph_destroy(cs_graph *graph) {
   free(graph->name);
   free(graph->source);
   free(graph->weights_path);
+  if (graph->param_source) graph->param_source->destroy(graph->param_source);
   free(graph->values);
   free(graph->nodes);
   free(graph->inputs);

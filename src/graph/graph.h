@@ -35,6 +35,15 @@ typedef struct cs_node {
   cs_bn_fold bn_after;  /* applied to the output channels, before residual and activation */
 } cs_node;
 
+/* Parameters that came with a graph (an imported model): read in pieces, by several threads. */
+typedef struct cs_param_source cs_param_source;
+struct cs_param_source {
+  /* Elements first … first + count − 1 of a parameter, row-major in PyTorch's shape. */
+  cs_status (*read)(const cs_param_source *source, const char *name, int64_t first, int64_t count,
+                    float *out);
+  void (*destroy)(cs_param_source *source);
+};
+
 typedef struct cs_value {
   char *name;
   cs_shape shape;
@@ -53,6 +62,8 @@ struct cs_graph {
   char *name;
   char *source;       /* file it came from, or the name given to cs_graph_parse */
   char *weights_path; /* absolute or relative to the working directory; NULL */
+  /* Owned; NULL: none came with it. Of the graph as written only: copies have none. */
+  cs_param_source *param_source;
   cs_value *values;
   int n_values;
   cs_node *nodes; /* topological order */
@@ -61,6 +72,11 @@ struct cs_graph {
   int *outputs, n_outputs; /* value indices */
   int64_t batch;           /* CS_DIM_N while symbolic, else the bound batch */
 };
+
+/* The graph of a parsed document; `source` names it in messages. */
+cs_status cs_graph_from_json(const json_t *root, const char *source, cs_graph **out) CS_MUST_USE;
+/* cs_graph_to_json with `weights` for the path of the weights; NULL: the graph's own. */
+cs_status cs_graph_to_json_with(const cs_graph *graph, const char *weights, char **out) CS_MUST_USE;
 
 /* Deep copy with the symbolic batch bound to n >= 1 and every shape inferred anew. A graph without
  * a symbolic batch accepts only its own. BAD_INPUT: n < 1, overflow. */

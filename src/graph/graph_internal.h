@@ -9,8 +9,6 @@
 cs_status cs_graph_clone(const cs_graph *graph, cs_graph **out) CS_MUST_USE;
 /* Infers the output shape of one node from its inputs' shapes. */
 cs_status cs_graph_infer_node(cs_graph *graph, int index, const cs_place *place) CS_MUST_USE;
-/* The graph of a parsed document; `source` names it in messages. */
-cs_status cs_graph_from_json(const json_t *root, const char *source, cs_graph **out) CS_MUST_USE;
 /* One flag per value: is it an output of the graph. free() releases. */
 cs_status cs_graph_output_flags(const cs_graph *graph, bool **out) CS_MUST_USE;
 void cs_node_clear(cs_node *node);

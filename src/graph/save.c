@@ -69,7 +69,7 @@ static const char *weights_as_written(const cs_graph *graph) {
   return below ? graph->weights_path + folder : graph->weights_path;
 }
 
-static json_t *save_graph(const cs_graph *graph) {
+static json_t *save_graph(const cs_graph *graph, const char *weights) {
   json_t *root = json_object(), *inputs = json_array(), *nodes = json_array();
   bool saved = root && inputs && nodes;
   for (int i = 0; saved && i < graph->n_inputs; i++) {
@@ -84,8 +84,9 @@ static json_t *save_graph(const cs_graph *graph) {
       json_object_set(root, "inputs", inputs) == 0 && json_object_set(root, "nodes", nodes) == 0 &&
       json_object_set_new(root, "outputs", save_names(graph, graph->outputs, graph->n_outputs)) ==
           0;
-  if (saved && graph->weights_path) {
-    saved = json_object_set_new(root, "weights", json_string(weights_as_written(graph))) == 0;
+  if (!weights && graph->weights_path) weights = weights_as_written(graph);
+  if (saved && weights) {
+    saved = json_object_set_new(root, "weights", json_string(weights)) == 0;
   }
   json_decref(inputs);
   json_decref(nodes);
@@ -101,6 +102,10 @@ static bool is_as_written(const cs_graph *graph, const cs_node *node) {
 }
 
 cs_status cs_graph_to_json(const cs_graph *graph, char **out) {
+  return cs_graph_to_json_with(graph, NULL, out);
+}
+
+cs_status cs_graph_to_json_with(const cs_graph *graph, const char *weights, char **out) {
   *out = NULL;
   for (int i = 0; i < graph->n_nodes; i++) {
     if (is_as_written(graph, &graph->nodes[i])) continue;
@@ -108,7 +113,7 @@ cs_status cs_graph_to_json(const cs_graph *graph, char **out) {
                     "%s: node \"%s\": found a node changed by a pass, wanted the graph as written",
                     graph->source, graph->nodes[i].name);
   }
-  json_t *root = save_graph(graph);
+  json_t *root = save_graph(graph, weights);
   /* 17 digits: attributes come back bit for bit. */
   *out = root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
   json_decref(root);

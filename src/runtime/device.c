@@ -152,6 +152,14 @@ cs_status cs_device_info_json(const cs_device *device, char **out) {
   return cs_json_take_text(json, out);
 }
 
+static json_t *onnx_doctor(void) {
+  if (cs_import_is_built()) return json_pack("{s:b}", "built", 1);
+  return json_pack(
+      "{s:b, s:s}", "built", 0, "advice",
+      "this build has no ONNX importer: install libprotobuf-c-dev, protobuf-c-compiler "
+      "and libonnx-dev, then configure and build again");
+}
+
 cs_status cs_doctor_json(char **out) {
   cs_status st = CS_OK;
   json_t *json = json_object();
@@ -166,6 +174,7 @@ cs_status cs_doctor_json(char **out) {
                                 "this build has no CUDA backend: install the CUDA toolkit, cuDNN 9 "
                                 "and CUPTI, then configure and build again"));
 #endif
+  json_object_set_new(json, "onnx", onnx_doctor());
   if (st != CS_OK) {
     json_decref(json);
     return st;

@@ -101,6 +101,22 @@ done:
   return st;
 }
 
+cs_status cs_params_from_source(const cs_graph *graph, cs_params **out) {
+  cs_status st = CS_OK;
+  cs_params *params = NULL;
+  const cs_param_source *source = graph->param_source;
+  *out = NULL;
+  CS_TRY(st, cs_params_allocate(graph, &params), done);
+  for (int i = 0; i < params->count; i++) {
+    const cs_params_entry *entry = &params->entries[i];
+    CS_TRY(st, source->read(source, entry->name, 0, entry->count, entry->data), done);
+  }
+  *out = params, params = NULL;
+done:
+  cs_params_destroy(params);
+  return st;
+}
+
 cs_status cs_params_save(const cs_params *params, cs_dtype dtype, const char *path) {
   cs_safetensors_item *items = cs_calloc((size_t)params->count, sizeof *items);
   if (!items) return cs_no_memory("the tensor table", (size_t)params->count * sizeof *items);
@@ -108,7 +124,7 @@ cs_status cs_params_save(const cs_params *params, cs_dtype dtype, const char *pa
     const cs_params_entry *entry = &params->entries[i];
     items[i] = (cs_safetensors_item){entry->name, &entry->shape, entry->data};
   }
-  cs_status st = cs_safetensors_write(path, dtype, items, params->count);
+  cs_status st = cs_safetensors_write(path, dtype, items, params->count, NULL, NULL);
   free(items);
   return st;
 }

@@ -12,6 +12,8 @@ typedef struct cs_params cs_params; /* immutable once made */
  * overlaps, holes, offsets past the end, duplicate names are BAD_INPUT naming file and tensor. */
 cs_status cs_params_load(const cs_graph *graph, const char *path, int *n_extra,
                          cs_params **out) CS_MUST_USE;
+/* Those that came with the graph (graph->param_source). */
+cs_status cs_params_from_source(const cs_graph *graph, cs_params **out) CS_MUST_USE;
 /* Counter-based from (seed, parameter name): independent of order, threads and passes. Variance
  * preserving; residual branches scaled. docs/weights.md gives the rule. */
 cs_status cs_params_generate(const cs_graph *graph, uint64_t seed, cs_params **out) CS_MUST_USE;

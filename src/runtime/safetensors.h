@@ -30,14 +30,18 @@ const cs_safetensor *cs_safetensors_find(const cs_safetensors *file, const char 
 cs_status cs_safetensors_read_f32(const cs_safetensors *file, const cs_safetensor *tensor,
                                   float *out) CS_MUST_USE;
 
-/* One array to write. */
+/* One array to write: `data`, or where that is NULL what `fill` gives, piece by piece and in order:
+ * elements first … first + count − 1. */
 typedef struct cs_safetensors_item {
   const char *name;
   const cs_shape *shape;
   const float *data;
 } cs_safetensors_item;
-/* Writes the items in their order, converted to `dtype`; replaces the file at once. */
+typedef cs_status (*cs_safetensors_fill)(const void *user, const char *name, int64_t first,
+                                         int64_t count, float *out);
+/* Writes the items in their order, converted to `dtype`; replaces the file at once. Memory does not
+ * grow with the file. */
 cs_status cs_safetensors_write(const char *path, cs_dtype dtype, const cs_safetensors_item *items,
-                               int n_items) CS_MUST_USE;
+                               int n_items, cs_safetensors_fill fill, const void *user) CS_MUST_USE;
 
 #endif

@@ -83,32 +83,57 @@ done:
   return st;
 }
 
+#define PIECE ((int64_t)1 << 20) /* elements converted and written at a time */
+
+typedef struct pieces {
+  cs_file_writer file;
+  cs_dtype dtype;
+  cs_safetensors_fill fill;
+  const void *user;
+  float *given;    /* what `fill` gave */
+  char *converted; /* to the file's type */
+} pieces;
+
+static cs_status write_item(pieces *to, const cs_safetensors_item *item) {
+  int64_t elements;
+  CS_RETURN_IF_ERROR(cs_shape_elements(item->shape, &elements));
+  for (int64_t first = 0; first < elements; first += PIECE) {
+    int64_t count = cs_min_i64(PIECE, elements - first);
+    const float *from = item->data ? item->data + first : to->given;
+    if (!item->data) {
+      CS_RETURN_IF_ERROR(to->fill(to->user, item->name, first, count, to->given));
+    }
+    convert(from, count, to->dtype, to->converted);
+    size_t bytes = (size_t)(count * cs_dtype_size(to->dtype));
+    CS_RETURN_IF_ERROR(cs_file_writer_append(&to->file, to->converted, bytes));
+  }
+  return CS_OK;
+}
+
 cs_status cs_safetensors_write(const char *path, cs_dtype dtype, const cs_safetensors_item *items,
-                               int n_items) {
+                               int n_items, cs_safetensors_fill fill, const void *user) {
   cs_status st = CS_OK;
-  char *header = NULL, *file = NULL;
+  char *header = NULL;
   size_t header_bytes = 0;
   int64_t data_bytes = 0;
+  pieces to = {.dtype = dtype, .fill = fill, .user = user};
   CS_TRY(st, make_header(dtype, items, n_items, &header, &header_bytes, &data_bytes), done);
-  size_t total = 8 + header_bytes + (size_t)data_bytes;
-  file = cs_calloc(total, 1);
-  if (!file) {
-    st = cs_no_memory("a safetensors file", total);
+  to.given = cs_calloc((size_t)PIECE, sizeof *to.given);
+  to.converted = cs_calloc((size_t)PIECE, sizeof *to.given);
+  if (!to.given || !to.converted) {
+    st = cs_no_memory("a piece of a safetensors file", 2 * (size_t)PIECE * sizeof *to.given);
     goto done;
   }
   uint64_t length_field = header_bytes;
-  memcpy(file, &length_field, sizeof length_field);
-  memcpy(file + 8, header, header_bytes);
-  char *to = file + 8 + header_bytes;
-  for (int i = 0; i < n_items; i++) {
-    int64_t elements;
-    CS_TRY(st, cs_shape_elements(items[i].shape, &elements), done);
-    convert(items[i].data, elements, dtype, to);
-    to += elements * cs_dtype_size(dtype);
-  }
-  st = cs_file_replace(path, file, total);
+  CS_TRY(st, cs_file_writer_open(&to.file, path), done);
+  CS_TRY(st, cs_file_writer_append(&to.file, &length_field, sizeof length_field), done);
+  CS_TRY(st, cs_file_writer_append(&to.file, header, header_bytes), done);
+  for (int i = 0; i < n_items; i++) CS_TRY(st, write_item(&to, &items[i]), done);
+  st = cs_file_writer_commit(&to.file);
 done:
-  free(file);
+  cs_file_writer_abandon(&to.file);
+  free(to.converted);
+  free(to.given);
   free(header);
   if (st != CS_OK && cs_status_code(st) != CS_CODE_IO) st = cs_annotate(st, "%s: ", path);
   return st;

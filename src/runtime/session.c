@@ -17,9 +17,15 @@ static cs_status load_params(cs_session *session) {
   if (cs_device_is_simulated(session->device)) return CS_OK;
   if (!path) path = session->source->weights_path;
   int n_extra = 0;
-  cs_status st = path ? cs_params_load(session->source, path, &n_extra, &session->shared->params)
-                      : cs_params_generate(session->source, session->settings.options.seed,
-                                           &session->shared->params);
+  cs_params **params = &session->shared->params;
+  cs_status st;
+  if (path) {
+    st = cs_params_load(session->source, path, &n_extra, params);
+  } else if (session->source->param_source) {
+    st = cs_params_from_source(session->source, params);
+  } else {
+    st = cs_params_generate(session->source, session->settings.options.seed, params);
+  }
   if (n_extra > 0) {
     cs_log(&session->device->logger, CS_LOG_INFO, "%s: %d tensors that the graph does not use",
            path, n_extra);

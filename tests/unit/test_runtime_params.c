@@ -159,7 +159,7 @@ static void loads_what_the_graph_needs(void **state) {
   cs_graph *graph = one_conv();
   cs_params *params = NULL;
   int extra = -1;
-  assert_ok(cs_safetensors_write(path, CS_DTYPE_BF16, good, 4));
+  assert_ok(cs_safetensors_write(path, CS_DTYPE_BF16, good, 4, NULL, NULL));
   assert_ok(cs_params_load(graph, path, &extra, &params));
   assert_int_equal(extra, 2);
   assert_memory_equal(get(params, "a.b.weight", 8), data, sizeof data);
@@ -169,10 +169,10 @@ static void loads_what_the_graph_needs(void **state) {
   assert_int_equal(extra, 0);
   assert_memory_equal(get(params, "a.b.bias", 2), data, 2 * sizeof *data);
   cs_params_destroy(params);
-  assert_ok(cs_safetensors_write(path, CS_DTYPE_F32, good, 2));
+  assert_ok(cs_safetensors_write(path, CS_DTYPE_F32, good, 2, NULL, NULL));
   assert_refused(cs_params_load(graph, path, NULL, &params), path, "no tensor \"a.b.weight\"");
   assert_null(params);
-  assert_ok(cs_safetensors_write(path, CS_DTYPE_F32, flattened, 2));
+  assert_ok(cs_safetensors_write(path, CS_DTYPE_F32, flattened, 2, NULL, NULL));
   assert_refused(cs_params_load(graph, path, NULL, &params), "\"a.b.weight\": shape [8]",
                  "wants [2, 4, 1, 1]");
   cs_graph_destroy(graph);

@@ -124,7 +124,7 @@ static void writes_what_it_reads(void **state) {
       {"layer.0/\"quoted\"", &shape, data}, {"s", &scalar, data + 2}, {"none", &empty, data}};
   const cs_dtype dtypes[] = {CS_DTYPE_F32, CS_DTYPE_F16, CS_DTYPE_BF16};
   for (int d = 0; d < 3; d++) {
-    assert_true(cs_safetensors_write(path, dtypes[d], items, 3) == CS_OK);
+    assert_true(cs_safetensors_write(path, dtypes[d], items, 3, NULL, NULL) == CS_OK);
     cs_safetensors *file = open_good();
     assert_int_equal(cs_safetensors_count(file), 3);
     const cs_safetensor *tensor = cs_safetensors_find(file, items[0].name);
@@ -148,12 +148,12 @@ static void refuses_to_write_a_name_twice(void **state) {
   const float data[] = {1.0f};
   const cs_shape shape = {1, {1}};
   const cs_safetensors_item items[] = {{"a", &shape, data}, {"a", &shape, data}};
-  cs_status st = cs_safetensors_write(path, CS_DTYPE_F32, items, 2);
+  cs_status st = cs_safetensors_write(path, CS_DTYPE_F32, items, 2, NULL, NULL);
   assert_int_equal(cs_status_code(st), CS_CODE_BAD_INPUT);
   assert_non_null(strstr(cs_status_message(st), "\"a\""));
   cs_status_free(st);
   const cs_safetensors_item latin = {"\xe9", &shape, data};
-  st = cs_safetensors_write(path, CS_DTYPE_F32, &latin, 1);
+  st = cs_safetensors_write(path, CS_DTYPE_F32, &latin, 1, NULL, NULL);
   assert_int_equal(cs_status_code(st), CS_CODE_BAD_INPUT);
   cs_status_free(st);
 }
@@ -163,7 +163,7 @@ static void a_missing_folder_is_an_io_error(void **state) {
   const float data[] = {1.0f};
   const cs_shape shape = {1, {1}};
   const cs_safetensors_item item = {"a", &shape, data};
-  cs_status st = cs_safetensors_write("/nonexistent/folder/a", CS_DTYPE_F32, &item, 1);
+  cs_status st = cs_safetensors_write("/nonexistent/folder/a", CS_DTYPE_F32, &item, 1, NULL, NULL);
   assert_int_equal(cs_status_code(st), CS_CODE_IO);
   cs_status_free(st);
 }

@@ -1,0 +1,353 @@
+/* Constants computed while importing: which nodes are, the elements they compute with, and the
+ * nodes that only move elements. */
+#include "onnx/fold.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int64_t cs_onnx_count(const cs_shape *shape) {
+  int64_t count = 1;
+  for (int i = 0; i < shape->rank; i++) count *= shape->dims[i];
+  return count;
+}
+
+static bool is_real(const cs_onnx_value *value) {
+  return cs_onnx_dtype_is_real(value->dtype);
+}
+
+static cs_status new_items(int64_t count, cs_onnx_item **out) {
+  *out = cs_calloc((size_t)count, sizeof **out);
+  return *out ? CS_OK : cs_no_memory("a constant", (size_t)count * sizeof **out);
+}
+
+cs_status cs_onnx_items(cs_onnx_import *import, cs_onnx_value *value, const cs_onnx_item **out) {
+  (void)import;
+  *out = value->items;
+  int64_t n = cs_onnx_count(&value->data.shape);
+  if (*out || n > CS_ONNX_MOST_ITEMS) return CS_OK;
+  cs_onnx_item *items = NULL;
+  int64_t *wholes = cs_calloc((size_t)n, sizeof *wholes);
+  float *reals = cs_calloc((size_t)n, sizeof *reals);
+  cs_status st = wholes && reals ? new_items(n, &items) : cs_no_memory("a constant", (size_t)n);
+  if (st == CS_OK && is_real(value)) {
+    cs_onnx_tensor_f32(&value->tensor, 0, n, reals);
+  } else if (st == CS_OK) {
+    cs_onnx_tensor_ints(&value->tensor, wholes);
+  }
+  int64_t rows = value->transposed ? value->data.shape.dims[0] : 1, columns = n ? n / rows : 0;
+  for (int64_t i = 0; st == CS_OK && i < n; i++) {
+    int64_t from = value->transposed ? i % columns * rows + i / columns : i;
+    items[i] = (cs_onnx_item){.real = (double)reals[from], .whole = wholes[from]};
+  }
+  free(wholes);
+  free(reals);
+  value->items = items;
+  *out = items;
+  return st;
+}
+
+/* ---- Making constants ---- */
+
+static cs_status fold_constant(cs_onnx_node *node, cs_onnx_value *const *inputs) {
+  (void)inputs;
+  const Onnx__AttributeProto *one;
+  cs_shape scalar = {0}, vector = {.rank = 1};
+  cs_onnx_item *items = NULL;
+  if ((one = cs_onnx_attribute(node, "value")) != NULL && one->t) {
+    cs_onnx_value from = {.kind = CS_ONNX_CONSTANT};
+    CS_RETURN_IF_ERROR(
+        cs_onnx_tensor_open(node->import->model, one->t, cs_onnx_label(node->proto), &from.tensor));
+    return cs_onnx_give_alias(node, &from, &from.tensor.shape, from.tensor.dtype);
+  }
+  if ((one = cs_onnx_attribute(node, "value_float")) != NULL) {
+    CS_RETURN_IF_ERROR(new_items(1, &items));
+    items[0].real = (double)one->f;
+    cs_onnx_give_items(node, ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT, &scalar, items);
+  } else if ((one = cs_onnx_attribute(node, "value_int")) != NULL) {
+    CS_RETURN_IF_ERROR(new_items(1, &items));
+    items[0].whole = one->i;
+    cs_onnx_give_items(node, ONNX__TENSOR_PROTO__DATA_TYPE__INT64, &scalar, items);
+  } else if ((one = cs_onnx_attribute(node, "value_floats")) != NULL) {
+    vector.dims[0] = (int64_t)one->n_floats;
+    CS_RETURN_IF_ERROR(new_items(vector.dims[0], &items));
+    for (size_t i = 0; i < one->n_floats; i++) items[i].real = (double)one->floats[i];
+    cs_onnx_give_items(node, ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT, &vector, items);
+  } else if ((one = cs_onnx_attribute(node, "value_ints")) != NULL) {
+    vector.dims[0] = (int64_t)one->n_ints;
+    CS_RETURN_IF_ERROR(new_items(vector.dims[0], &items));
+    for (size_t i = 0; i < one->n_ints; i++) items[i].whole = one->ints[i];
+    cs_onnx_give_items(node, ONNX__TENSOR_PROTO__DATA_TYPE__INT64, &vector, items);
+  } else {
+    return cs_onnx_refuse(node, "found no value, wanted a tensor, numbers or a list of them");
+  }
+  return CS_OK;
+}
+
+static cs_status fold_constant_of_shape(cs_onnx_node *node, cs_onnx_value *const *inputs) {
+  const cs_onnx_item *extents = inputs[0]->items;
+  const Onnx__AttributeProto *value = cs_onnx_attribute(node, "value");
+  cs_shape shape = {.rank = (int)cs_onnx_count(&inputs[0]->data.shape)};
+  cs_onnx_value fill = {.dtype = ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT};
+  cs_onnx_item *items = NULL, element = {0};
+  if (shape.rank > CS_MAX_RANK) return cs_onnx_refuse(node, "found %d axes", shape.rank);
+  int64_t count = 1;
+  for (int i = 0; i < shape.rank; i++) {
+    shape.dims[i] = extents[i].whole;
+    bool good = !extents[i].times_n && extents[i].whole >= 0 &&
+                cs_mul_i64(count, extents[i].whole, &count) && count <= CS_ONNX_MOST_ITEMS;
+    if (!good) return cs_onnx_refuse(node, "input: found a shape that is symbolic or too large");
+  }
+  if (value && value->t) {
+    CS_RETURN_IF_ERROR(cs_onnx_tensor_open(node->import->model, value->t,
+                                           cs_onnx_label(node->proto), &fill.tensor));
+    fill.dtype = fill.tensor.dtype;
+    if (fill.tensor.elements != 1)
+      return cs_onnx_refuse(node, "attribute value: wanted one number");
+    float real = 0;
+    if (is_real(&fill)) cs_onnx_tensor_f32(&fill.tensor, 0, 1, &real);
+    if (!is_real(&fill)) cs_onnx_tensor_ints(&fill.tensor, &element.whole);
+    element.real = (double)real;
+  }
+  CS_RETURN_IF_ERROR(new_items(count, &items));
+  for (int64_t i = 0; i < count; i++) items[i] = element;
+  cs_onnx_give_items(node, fill.dtype, &shape, items);
+  return CS_OK;
+}
+
+/* Shape and Size, also of tensors that the network computes. */
+static cs_status fold_shape(cs_onnx_node *node, const cs_shape *input) {
+  cs_onnx_item *items = NULL;
+  int64_t begin, end;
+  CS_RETURN_IF_ERROR(cs_onnx_int(node, "start", 0, &begin));
+  CS_RETURN_IF_ERROR(cs_onnx_int(node, "end", input->rank, &end));
+  if (begin < 0) begin += input->rank;
+  if (end < 0) end += input->rank;
+  begin = cs_max_i64(0, cs_min_i64(begin, input->rank));
+  end = cs_max_i64(begin, cs_min_i64(end, input->rank));
+  cs_shape shape = {.rank = 1, .dims = {end - begin}};
+  CS_RETURN_IF_ERROR(new_items(end - begin, &items));
+  for (int64_t i = begin; i < end; i++) {
+    bool batch = input->dims[i] == CS_DIM_N;
+    items[i - begin] = (cs_onnx_item){.whole = batch ? 1 : input->dims[i], .times_n = batch};
+  }
+  cs_onnx_give_items(node, ONNX__TENSOR_PROTO__DATA_TYPE__INT64, &shape, items);
+  return CS_OK;
+}
+
+static cs_status fold_size(cs_onnx_node *node, const cs_shape *input) {
+  cs_onnx_item *items = NULL;
+  cs_shape scalar = {0};
+  CS_RETURN_IF_ERROR(new_items(1, &items));
+  items[0].whole = 1;
+  for (int i = 0; i < input->rank; i++) {
+    bool batch = input->dims[i] == CS_DIM_N;
+    if (batch) items[0].times_n = true;
+    if (!batch) items[0].whole *= input->dims[i];
+  }
+  cs_onnx_give_items(node, ONNX__TENSOR_PROTO__DATA_TYPE__INT64, &scalar, items);
+  return CS_OK;
+}
+
+/* ---- The same elements under another shape ---- */
+
+static cs_status fold_identity(cs_onnx_node *node, cs_onnx_value *const *inputs) {
+  return cs_onnx_give_alias(node, inputs[0], &inputs[0]->data.shape, inputs[0]->dtype);
+}
+
+/* A constant's shape may change unless its elements lie transposed. */
+static cs_status alias_as(cs_onnx_node *node, const cs_onnx_value *from, const cs_shape *shape) {
+  if (from->transposed) {
+    return cs_onnx_refuse(node, "input 0: found a transposed constant, wanted one as it is stored");
+  }
+  return cs_onnx_give_alias(node, from, shape, from->dtype);
+}
+
+static cs_status fold_reshape(cs_onnx_node *node, cs_onnx_value *const *inputs) {
+  const cs_onnx_item *extents = inputs[1]->items;
+  const cs_shape *from = &inputs[0]->data.shape;
+  cs_shape shape = {.rank = (int)cs_onnx_count(&inputs[1]->data.shape)};
+  int64_t known = 1, total = cs_onnx_count(from);
+  int open = -1;
+  if (shape.rank > CS_MAX_RANK) return cs_onnx_refuse(node, "found %d axes", shape.rank);
+  for (int i = 0; i < shape.rank; i++) {
+    shape.dims[i] = extents[i].whole == 0 && i < from->rank ? from->dims[i] : extents[i].whole;
+    if (extents[i].whole == -1 && open < 0) {
+      open = i;
+    } else if (extents[i].times_n || shape.dims[i] < 1 ||
+               !cs_mul_i64(known, shape.dims[i], &known)) {
+      return cs_onnx_refuse(node, "input shape: found extents that do not fit a constant");
+    }
+  }
+  if (open >= 0) shape.dims[open] = total / known;
+  if (total % known != 0 || (open < 0 && total != known)) {
+    return cs_onnx_refuse(node, "input shape: found another number of elements than the %lld there",
+                          (long long)total);
+  }
+  return alias_as(node, inputs[0], &shape);
+}
+
+static cs_status fold_squeeze(cs_onnx_node *node, cs_onnx_value *const *inputs) {
+  const cs_shape *from = &inputs[0]->data.shape;
+  int64_t axes[CS_MAX_RANK];
+  int n;
+  cs_shape shape = {0};
+  CS_RETURN_IF_ERROR(cs_onnx_axes(node, 1, 13, from->rank, axes, &n));
+  if (node->refused) return CS_OK;
+  for (int i = 0; i < from->rank; i++) {
+    bool listed = n < 0 && from->dims[i] == 1;
+    for (int k = 0; k < n; k++) listed = listed || axes[k] == i;
+    if (listed && from->dims[i] != 1)
+      return cs_onnx_refuse(node, "axes: found one not of extent 1");
+    if (!listed) shape.dims[shape.rank++] = from->dims[i];
+  }
+  return alias_as(node, inputs[0], &shape);
+}
+
+static cs_status fold_unsqueeze(cs_onnx_node *node, cs_onnx_value *const *inputs) {
+  const cs_shape *from = &inputs[0]->data.shape;
+  int64_t axes[CS_MAX_RANK], n_listed = 0;
+  int n, next = 0;
+  const Onnx__AttributeProto *attribute = cs_onnx_attribute(node, "axes");
+  if (node->import->opset < 13) {
+    n_listed = attribute ? (int64_t)attribute->n_ints : 0;
+  } else if (inputs[1]) {
+    n_listed = cs_onnx_count(&inputs[1]->data.shape);
+  }
+  if (n_listed < 1 || from->rank + n_listed > CS_MAX_RANK) {
+    return cs_onnx_refuse(node, "axes: found %lld for %d axes, wanted at most 8 in all",
+                          (long long)n_listed, from->rank);
+  }
+  cs_shape shape = {.rank = from->rank + (int)n_listed};
+  CS_RETURN_IF_ERROR(cs_onnx_axes(node, 1, 13, shape.rank, axes, &n));
+  if (node->refused || n < 0) return CS_OK;
+  for (int i = 0; i < shape.rank; i++) {
+    bool listed = false;
+    for (int k = 0; k < n; k++) listed = listed || axes[k] == i;
+    shape.dims[i] = listed ? 1 : from->dims[next++];
+  }
+  return alias_as(node, inputs[0], &shape);
+}
+
+/* Of a matrix, by reading it the other way round; of a vector, nothing. */
+static cs_status fold_transpose(cs_onnx_node *node, cs_onnx_value *const *inputs) {
+  const cs_shape *from = &inputs[0]->data.shape;
+  const Onnx__AttributeProto *perm = cs_onnx_attribute(node, "perm");
+  if (from->rank < 2) return fold_identity(node, inputs);
+  bool swaps = !perm || (perm->n_ints == 2 && perm->ints[0] == 1 && perm->ints[1] == 0);
+  if (from->rank != 2 || !swaps || !inputs[0]->tensor.message) {
+    return cs_onnx_refuse(node, "found a constant of %d axes, wanted a stored matrix", from->rank);
+  }
+  cs_onnx_value other = *inputs[0];
+  other.transposed = !other.transposed;
+  other.items = NULL; /* in the old order */
+  cs_shape shape = {2, {from->dims[1], from->dims[0]}};
+  return cs_onnx_give_alias(node, &other, &shape, other.dtype);
+}
+
+/* Between floating-point types: what reads it converts. Else element by element. */
+static cs_status fold_cast(cs_onnx_node *node, cs_onnx_value *const *inputs) {
+  cs_onnx_value *from = inputs[0];
+  const cs_onnx_item *items;
+  cs_onnx_item *cast = NULL;
+  int64_t to, n = cs_onnx_count(&from->data.shape);
+  CS_RETURN_IF_ERROR(cs_onnx_int(node, "to", 0, &to));
+  bool real = to > 0 && to < 64 && cs_onnx_dtype_is_real((int32_t)to);
+  bool whole = to > 0 && to < 64 && cs_onnx_dtype_is_whole((int32_t)to);
+  if (real && is_real(from)) return cs_onnx_give_alias(node, from, &from->data.shape, (int32_t)to);
+  CS_RETURN_IF_ERROR(cs_onnx_items(node->import, from, &items));
+  if (!items || !(real || whole)) {
+    return cs_onnx_refuse(node, "attribute to: found type %lld for %lld elements", (long long)to,
+                          (long long)n);
+  }
+  CS_RETURN_IF_ERROR(new_items(n, &cast));
+  for (int64_t i = 0; i < n; i++) {
+    cast[i] = items[i];
+    if (real) cast[i].real = (double)items[i].whole;
+    if (whole && is_real(from)) {
+      double bounded = items[i].real > 9e18 ? 9e18 : items[i].real < -9e18 ? -9e18 : items[i].real;
+      cast[i].whole = bounded == bounded ? (int64_t)bounded : 0;
+    }
+    if (to == ONNX__TENSOR_PROTO__DATA_TYPE__BOOL) cast[i].whole = cast[i].whole != 0;
+  }
+  cs_onnx_give_items(node, (int32_t)to, &from->data.shape, cast);
+  return CS_OK;
+}
+
+/* ---- Which ---- */
+
+typedef struct folding {
+  const char *op;
+  cs_status (*fold)(cs_onnx_node *node, cs_onnx_value *const *inputs);
+  bool reads_items; /* of every input; too many refuse the node */
+  int first_read;   /* … from this input on */
+} folding;
+
+static const folding foldings[] = {
+    {"Constant", fold_constant, false, 0},
+    {"ConstantOfShape", fold_constant_of_shape, true, 0},
+    {"Identity", fold_identity, false, 0},
+    {"Dropout", fold_identity, false, 0},
+    {"Reshape", fold_reshape, true, 1},
+    {"Squeeze", fold_squeeze, false, 0},
+    {"Unsqueeze", fold_unsqueeze, false, 0},
+    {"Transpose", fold_transpose, false, 0},
+    {"Cast", fold_cast, false, 0},
+    {"Gather", cs_onnx_fold_gather, true, 0},
+    {"Slice", cs_onnx_fold_slice, true, 0},
+    {"Concat", cs_onnx_fold_concat, true, 0},
+    {"Add", cs_onnx_fold_arithmetic, true, 0},
+    {"Sub", cs_onnx_fold_arithmetic, true, 0},
+    {"Mul", cs_onnx_fold_arithmetic, true, 0},
+    {"Div", cs_onnx_fold_arithmetic, true, 0},
+    {"Neg", cs_onnx_fold_rounding, true, 0},
+    {"Floor", cs_onnx_fold_rounding, true, 0},
+    {"Ceil", cs_onnx_fold_rounding, true, 0},
+};
+
+static cs_status run_folding(cs_onnx_node *node, const folding *row, cs_onnx_value **inputs) {
+  const cs_onnx_operator *known = cs_onnx_operator_of(row->op);
+  for (size_t i = 0; i < node->proto->n_input; i++) {
+    const cs_onnx_item *items;
+    if (!inputs[i] && i < (size_t)known->min_inputs) {
+      return cs_onnx_refuse(node, "input %zu: found none, wanted a constant", i);
+    }
+    if (!row->reads_items || !inputs[i] || i < (size_t)row->first_read) continue;
+    CS_RETURN_IF_ERROR(cs_onnx_items(node->import, inputs[i], &items));
+    if (items) continue;
+    return cs_onnx_refuse(node,
+                          "input %zu (\"%.80s\"): found %lld numbers to compute with while "
+                          "importing, wanted at most %d",
+                          i, inputs[i]->name, (long long)cs_onnx_count(&inputs[i]->data.shape),
+                          CS_ONNX_MOST_ITEMS);
+  }
+  return row->fold(node, inputs);
+}
+
+cs_status cs_onnx_fold(cs_onnx_node *node, bool *done) {
+  const Onnx__NodeProto *proto = node->proto;
+  const char *op = proto->op_type;
+  *done = false;
+  if (strcmp(op, "Shape") == 0 || strcmp(op, "Size") == 0) {
+    const cs_onnx_value *input = cs_onnx_input(node, 0);
+    if (!input || input->kind == CS_ONNX_UNKNOWN) return CS_OK;
+    *done = true;
+    bool shape = strcmp(op, "Shape") == 0;
+    return shape ? fold_shape(node, &input->data.shape) : fold_size(node, &input->data.shape);
+  }
+  const folding *found = NULL;
+  for (size_t i = 0; i < sizeof foldings / sizeof foldings[0] && !found; i++) {
+    if (strcmp(foldings[i].op, op) == 0) found = &foldings[i];
+  }
+  if (!found || (proto->n_input == 0 && strcmp(op, "Constant") != 0)) return CS_OK;
+  for (size_t i = 0; i < proto->n_input; i++) {
+    const cs_onnx_value *input = cs_onnx_input(node, i);
+    if (input && input->kind != CS_ONNX_CONSTANT) return CS_OK;
+  }
+  *done = true;
+  cs_onnx_value **inputs = cs_calloc(proto->n_input + 2, sizeof(cs_onnx_value *));
+  if (!inputs) return cs_no_memory("inputs", proto->n_input * sizeof(cs_onnx_value *));
+  for (size_t i = 0; i < proto->n_input; i++) inputs[i] = cs_onnx_input(node, i);
+  cs_status st = run_folding(node, found, inputs);
+  free(inputs);
+  return st;
+}

@@ -1,0 +1,16 @@
+/* Nodes computed while importing. `inputs` are the node's, NULL where absent, with one NULL behind;
+ * those that the table of fold.c says so have their items read. */
+#ifndef CONVSCHED_ONNX_FOLD_H_
+#define CONVSCHED_ONNX_FOLD_H_
+
+#include "onnx/import.h"
+
+cs_status cs_onnx_fold_gather(cs_onnx_node *node, cs_onnx_value *const *inputs) CS_MUST_USE;
+cs_status cs_onnx_fold_slice(cs_onnx_node *node, cs_onnx_value *const *inputs) CS_MUST_USE;
+cs_status cs_onnx_fold_concat(cs_onnx_node *node, cs_onnx_value *const *inputs) CS_MUST_USE;
+/* Add, Sub, Mul, Div of equal shapes, or with one number. */
+cs_status cs_onnx_fold_arithmetic(cs_onnx_node *node, cs_onnx_value *const *inputs) CS_MUST_USE;
+/* Neg, Floor, Ceil. */
+cs_status cs_onnx_fold_rounding(cs_onnx_node *node, cs_onnx_value *const *inputs) CS_MUST_USE;
+
+#endif

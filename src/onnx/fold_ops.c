@@ -1,0 +1,189 @@
+/* Arithmetic on shapes: lists of extents, of which some are multiples of the batch. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "onnx/fold.h"
+
+static cs_status new_items(int64_t count, cs_onnx_item **out) {
+  *out = cs_calloc((size_t)count, sizeof **out);
+  return *out ? CS_OK : cs_no_memory("a constant", (size_t)count * sizeof **out);
+}
+
+/* Vectors and single numbers are what shapes are computed with. */
+static cs_status want_vector(cs_onnx_node *node, const cs_onnx_value *value, bool *good) {
+  *good = value->data.shape.rank <= 1;
+  if (*good) return CS_OK;
+  return cs_onnx_refuse(node, "input (\"%.80s\"): found a constant of %d axes, wanted a list",
+                        value->name, value->data.shape.rank);
+}
+
+cs_status cs_onnx_fold_gather(cs_onnx_node *node, cs_onnx_value *const *inputs) {
+  int64_t n = cs_onnx_count(&inputs[0]->data.shape);
+  int64_t n_out = cs_onnx_count(&inputs[1]->data.shape);
+  cs_onnx_item *items = NULL;
+  bool good;
+  CS_RETURN_IF_ERROR(cs_onnx_want_int(node, "axis", 0, 0));
+  CS_RETURN_IF_ERROR(want_vector(node, inputs[0], &good));
+  if (!good || node->refused) return CS_OK;
+  CS_RETURN_IF_ERROR(new_items(n_out, &items));
+  for (int64_t i = 0; i < n_out; i++) {
+    int64_t at = inputs[1]->items[i].whole;
+    if (at < 0) at += n;
+    if (at < 0 || at >= n || inputs[1]->items[i].times_n) {
+      free(items);
+      return cs_onnx_refuse(node, "input indices: found %lld for a list of %lld",
+                            (long long)inputs[1]->items[i].whole, (long long)n);
+    }
+    items[i] = inputs[0]->items[at];
+  }
+  cs_onnx_give_items(node, inputs[0]->dtype, &inputs[1]->data.shape, items);
+  return CS_OK;
+}
+
+/* One bound of a Slice along the only axis: an attribute list before opset 10, then an input. */
+static cs_status slice_bound(cs_onnx_node *node, cs_onnx_value *const *inputs, const char *name,
+                             size_t i, int64_t *out) {
+  if (node->import->opset < 10) {
+    const Onnx__AttributeProto *list = cs_onnx_attribute(node, name);
+    if (list && list->n_ints == 1) *out = list->ints[0];
+    if (!list || list->n_ints == 1) return CS_OK;
+    return cs_onnx_refuse(node, "attribute %s: found %zu numbers, wanted one", name, list->n_ints);
+  }
+  const cs_onnx_value *value = i < node->proto->n_input ? inputs[i] : NULL;
+  if (!value) return CS_OK;
+  if (cs_onnx_count(&value->data.shape) != 1 || value->items[0].times_n) {
+    return cs_onnx_refuse(node, "input %s: found other than one number", name);
+  }
+  *out = value->items[0].whole;
+  return CS_OK;
+}
+
+cs_status cs_onnx_fold_slice(cs_onnx_node *node, cs_onnx_value *const *inputs) {
+  int64_t n = cs_onnx_count(&inputs[0]->data.shape), begin = 0, end = INT64_MAX, axis = 0, step = 1;
+  cs_onnx_item *items = NULL;
+  bool good;
+  CS_RETURN_IF_ERROR(want_vector(node, inputs[0], &good));
+  CS_RETURN_IF_ERROR(slice_bound(node, inputs, "starts", 1, &begin));
+  CS_RETURN_IF_ERROR(slice_bound(node, inputs, "ends", 2, &end));
+  CS_RETURN_IF_ERROR(slice_bound(node, inputs, "axes", 3, &axis));
+  CS_RETURN_IF_ERROR(slice_bound(node, inputs, "steps", 4, &step));
+  if (!good || node->refused) return CS_OK;
+  if (axis != 0 || step != 1) {
+    if (axis != -1 || step != 1) {
+      return cs_onnx_refuse(node, "found axis %lld and step %lld, wanted 0 and 1", (long long)axis,
+                            (long long)step);
+    }
+  }
+  if (begin < 0) begin += n;
+  if (end < 0) end += n;
+  begin = cs_max_i64(0, cs_min_i64(begin, n));
+  end = cs_max_i64(begin, cs_min_i64(end, n));
+  cs_shape shape = {.rank = 1, .dims = {end - begin}};
+  CS_RETURN_IF_ERROR(new_items(end - begin, &items));
+  for (int64_t i = begin; i < end; i++) items[i - begin] = inputs[0]->items[i];
+  cs_onnx_give_items(node, inputs[0]->dtype, &shape, items);
+  return CS_OK;
+}
+
+cs_status cs_onnx_fold_concat(cs_onnx_node *node, cs_onnx_value *const *inputs) {
+  cs_shape shape = {.rank = 1};
+  cs_onnx_item *items = NULL;
+  size_t n = node->proto->n_input;
+  for (size_t i = 0; i < n; i++) {
+    bool good;
+    if (!inputs[i]) return cs_onnx_refuse(node, "input %zu: found none, wanted a list", i);
+    CS_RETURN_IF_ERROR(want_vector(node, inputs[i], &good));
+    if (!good) return CS_OK;
+    shape.dims[0] += cs_onnx_count(&inputs[i]->data.shape);
+  }
+  if (shape.dims[0] > CS_ONNX_MOST_ITEMS) {
+    return cs_onnx_refuse(node, "found %lld numbers, wanted at most %d", (long long)shape.dims[0],
+                          CS_ONNX_MOST_ITEMS);
+  }
+  CS_RETURN_IF_ERROR(new_items(shape.dims[0], &items));
+  int64_t at = 0;
+  for (size_t i = 0; i < n; i++) {
+    int64_t count = cs_onnx_count(&inputs[i]->data.shape);
+    if (count) memcpy(items + at, inputs[i]->items, (size_t)count * sizeof *items);
+    at += count;
+  }
+  cs_onnx_give_items(node, inputs[0]->dtype, &shape, items);
+  return CS_OK;
+}
+
+/* ---- Arithmetic ---- */
+
+/* a op b of integers; false: it overflows, or is no multiple of the batch. */
+static bool whole_of(char op, cs_onnx_item a, cs_onnx_item b, cs_onnx_item *out) {
+  *out = (cs_onnx_item){.times_n = a.times_n};
+  switch (op) {
+    case 'A':
+      return a.times_n == b.times_n && cs_add_i64(a.whole, b.whole, &out->whole);
+    case 'S':
+      return a.times_n == b.times_n && b.whole != INT64_MIN &&
+             cs_add_i64(a.whole, -b.whole, &out->whole);
+    case 'M':
+      out->times_n = a.times_n || b.times_n;
+      return !(a.times_n && b.times_n) && cs_mul_i64(a.whole, b.whole, &out->whole);
+    default:
+      /* N·c / N·d is c / d; N·c / d only where it divides. */
+      if (b.whole == 0 || (b.whole == -1 && a.whole == INT64_MIN)) return false;
+      if (b.times_n && !a.times_n) return false;
+      out->times_n = a.times_n && !b.times_n;
+      out->whole = a.whole / b.whole;
+      return !a.times_n || a.whole % b.whole == 0;
+  }
+}
+
+static double real_of(char op, double a, double b) {
+  return op == 'A' ? a + b : op == 'S' ? a - b : op == 'M' ? a * b : a / b;
+}
+
+cs_status cs_onnx_fold_arithmetic(cs_onnx_node *node, cs_onnx_value *const *inputs) {
+  const cs_shape *a = &inputs[0]->data.shape, *b = &inputs[1]->data.shape;
+  int64_t n_a = cs_onnx_count(a), n_b = cs_onnx_count(b);
+  const cs_shape *shape = n_a == 1 && (n_b != 1 || b->rank > a->rank) ? b : a;
+  cs_onnx_item *items = NULL;
+  char op = node->proto->op_type[0];
+  if (n_a != 1 && n_b != 1 && !cs_shape_equal(a, b)) {
+    return cs_onnx_refuse(node, "found constants of %lld and %lld numbers, wanted as many, or one",
+                          (long long)n_a, (long long)n_b);
+  }
+  int64_t n = cs_onnx_count(shape);
+  bool real = cs_onnx_dtype_is_real(inputs[0]->dtype), good = true;
+  CS_RETURN_IF_ERROR(new_items(n, &items));
+  for (int64_t i = 0; i < n && good; i++) {
+    cs_onnx_item left = inputs[0]->items[n_a == 1 ? 0 : i];
+    cs_onnx_item right = inputs[1]->items[n_b == 1 ? 0 : i];
+    if (real) {
+      items[i].real = real_of(op, left.real, right.real);
+      good = !left.times_n && !right.times_n;
+    } else {
+      good = whole_of(op, left, right, &items[i]);
+    }
+  }
+  if (!good) {
+    free(items);
+    return cs_onnx_refuse(node, "found numbers that are no multiple of the batch, or overflow");
+  }
+  cs_onnx_give_items(node, inputs[0]->dtype, shape, items);
+  return CS_OK;
+}
+
+cs_status cs_onnx_fold_rounding(cs_onnx_node *node, cs_onnx_value *const *inputs) {
+  int64_t n = cs_onnx_count(&inputs[0]->data.shape);
+  cs_onnx_item *items = NULL;
+  char op = node->proto->op_type[0];
+  CS_RETURN_IF_ERROR(new_items(n, &items));
+  for (int64_t i = 0; i < n; i++) {
+    cs_onnx_item item = inputs[0]->items[i];
+    if (op == 'F') item.real = floor(item.real);
+    if (op == 'C') item.real = ceil(item.real);
+    if (op == 'N') item.real = -item.real;
+    if (op == 'N' && item.whole != INT64_MIN) item.whole = -item.whole;
+    items[i] = item;
+  }
+  cs_onnx_give_items(node, inputs[0]->dtype, &inputs[0]->data.shape, items);
+  return CS_OK;
+}

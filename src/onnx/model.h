@@ -1,0 +1,60 @@
+/* An ONNX file: mapped, its structure unpacked, the elements of its tensors left where they are. */
+#ifndef CONVSCHED_ONNX_MODEL_H_
+#define CONVSCHED_ONNX_MODEL_H_
+
+#include <onnx.pb-c.h>
+
+#include "graph/op.h"
+
+/* Opsets of the domain "" that are known; the operators imported are checked against each. */
+#define CS_ONNX_OPSET_MIN 7
+#define CS_ONNX_OPSET_MAX 28
+
+/* A file mapped for reading; it must not shrink while it is open. */
+typedef struct cs_onnx_mapping {
+  char *path;
+  const uint8_t *data; /* NULL where size is 0 */
+  size_t size;
+} cs_onnx_mapping;
+
+typedef struct cs_onnx_model {
+  cs_onnx_mapping file;
+  Onnx__ModelProto *proto; /* the skeleton (wire.h) */
+  const Onnx__GraphProto *graph;
+  int64_t opset;
+  cs_onnx_mapping *external; /* files of external data, in order of their first use */
+  size_t n_external, external_capacity;
+} cs_onnx_model;
+
+/* IO: cannot be opened or mapped. BAD_INPUT: malformed, no graph, an opset that is not known. */
+cs_status cs_onnx_model_open(const char *path, cs_onnx_model **out) CS_MUST_USE;
+void cs_onnx_model_close(cs_onnx_model *model);
+/* The file of external data that `location` names, mapped once. BAD_INPUT: the location is not
+ * below the model's folder, or is not there. */
+cs_status cs_onnx_model_external(cs_onnx_model *model, const char *tensor, const char *location,
+                                 const cs_onnx_mapping **out) CS_MUST_USE;
+
+/* Where a tensor's elements are. */
+typedef struct cs_onnx_tensor {
+  int32_t dtype; /* Onnx__TensorProto__DataType */
+  cs_shape shape;
+  int64_t elements;
+  const uint8_t *data; /* little-endian, dense; NULL: coded one by one in the message (or none) */
+  const uint8_t *message, *message_end; /* the TensorProto */
+} cs_onnx_tensor;
+
+/* Checks type, shape and that all elements are there. BAD_INPUT names the tensor as `name`. */
+cs_status cs_onnx_tensor_open(cs_onnx_model *model, const Onnx__TensorProto *proto,
+                              const char *name, cs_onnx_tensor *out) CS_MUST_USE;
+/* "float16"; "type 99" for what is not known. */
+const char *cs_onnx_dtype_name(int32_t dtype);
+bool cs_onnx_dtype_is_real(int32_t dtype);
+bool cs_onnx_dtype_is_whole(int32_t dtype); /* integers and bool */
+/* Elements first … first + count − 1 in row-major order; rounded to f32. */
+void cs_onnx_tensor_f32(const cs_onnx_tensor *tensor, int64_t first, int64_t count, float *out);
+/* Every element; of integers and bool. */
+void cs_onnx_tensor_ints(const cs_onnx_tensor *tensor, int64_t *out);
+/* The pages of the elements may go; they come back when they are read again. */
+void cs_onnx_tensor_release(const cs_onnx_tensor *tensor);
+
+#endif

@@ -1,0 +1,233 @@
+/* Gemm and MatMul, BatchNormalization, Add and its kin (with constants: a bias, or an affine map).
+ */
+#include <string.h>
+
+#include "onnx/import.h"
+
+/* ---- Gemm ---- */
+
+/* A vector of `features`, [1, features], or one number. */
+static bool is_vector(const cs_shape *shape, int64_t features) {
+  int64_t count = cs_onnx_count(shape);
+  if (count == 1) return true;
+  return count == features && shape->rank >= 1 && shape->dims[shape->rank - 1] == features;
+}
+
+/* y = alpha · x · W + beta · c; `transposed`: the constant is Wᵀ. */
+static cs_status emit_gemm(cs_onnx_node *node, const cs_onnx_data *input,
+                           const cs_onnx_value *weight, bool transposed, const cs_onnx_value *bias,
+                           double alpha, double beta) {
+  const cs_shape *shape = &weight->data.shape;
+  char a[CS_TEXT_SIZE], b[CS_TEXT_SIZE];
+  bool fits = shape->rank == 2 && input->shape.rank == 2 &&
+              shape->dims[transposed ? 1 : 0] == input->shape.dims[1];
+  int64_t features = fits ? shape->dims[transposed ? 0 : 1] : 0;
+  if (features < 1 || features > CS_MAX_EXTENT) {
+    return cs_onnx_refuse(node, "found shapes %s and %s%s, wanted [N, in] and a matrix that fits",
+                          cs_shape_text(&input->shape, a), cs_shape_text(shape, b),
+                          transposed ? " (transposed)" : "");
+  }
+  if (bias && !is_vector(&bias->data.shape, features)) {
+    return cs_onnx_refuse(node, "input 2: found shape %s, wanted [%lld] or one number",
+                          cs_shape_text(&bias->data.shape, a), (long long)features);
+  }
+  cs_attrs attrs = {.gemm = {.out_features = features, .bias = bias != NULL}};
+  cs_onnx_data data;
+  CS_RETURN_IF_ERROR(cs_onnx_emit(node, NULL, CS_OP_GEMM, &attrs, input, 1, &data));
+  cs_onnx_param param = {.transposed = !transposed, .scale = alpha, .count = cs_onnx_count(shape)};
+  CS_RETURN_IF_ERROR(cs_onnx_add_param(node, &data, "weight", weight, param));
+  param = (cs_onnx_param){.scale = beta, .count = features};
+  if (bias) CS_RETURN_IF_ERROR(cs_onnx_add_param(node, &data, "bias", bias, param));
+  cs_onnx_give(node, &data);
+  return CS_OK;
+}
+
+cs_status cs_onnx_gemm(cs_onnx_node *node) {
+  cs_onnx_data input;
+  cs_onnx_value *weight, *bias;
+  double alpha, beta;
+  int64_t transposed;
+  bool there;
+  CS_RETURN_IF_ERROR(cs_onnx_want_int(node, "transA", 0, 0));
+  CS_RETURN_IF_ERROR(cs_onnx_int(node, "transB", 0, &transposed));
+  CS_RETURN_IF_ERROR(cs_onnx_real(node, "alpha", 1.0, &alpha));
+  CS_RETURN_IF_ERROR(cs_onnx_real(node, "beta", 1.0, &beta));
+  CS_RETURN_IF_ERROR(cs_onnx_constant_in(node, 1, false, &weight));
+  CS_RETURN_IF_ERROR(cs_onnx_constant_in(node, 2, true, &bias));
+  CS_RETURN_IF_ERROR(cs_onnx_data_in(node, 0, &input, &there));
+  if (!there || !weight) return CS_OK;
+  return emit_gemm(node, &input, weight, transposed != 0, bias, alpha, beta);
+}
+
+cs_status cs_onnx_matmul(cs_onnx_node *node) {
+  cs_onnx_data input;
+  cs_onnx_value *weight;
+  bool there;
+  CS_RETURN_IF_ERROR(cs_onnx_constant_in(node, 1, false, &weight));
+  CS_RETURN_IF_ERROR(cs_onnx_data_in(node, 0, &input, &there));
+  if (!there || !weight) return CS_OK;
+  return emit_gemm(node, &input, weight, false, NULL, 1.0, 1.0);
+}
+
+/* ---- BatchNormalization ---- */
+
+cs_status cs_onnx_batch_norm(cs_onnx_node *node) {
+  static const char *const names[] = {"weight", "bias", "running_mean", "running_var"};
+  cs_onnx_data input, data;
+  cs_onnx_value *constants[4];
+  cs_attrs attrs = {0};
+  bool there, all = true;
+  char text[CS_TEXT_SIZE];
+  CS_RETURN_IF_ERROR(cs_onnx_real(node, "epsilon", 1e-5, &attrs.batch_norm.epsilon));
+  CS_RETURN_IF_ERROR(cs_onnx_want_int(node, "training_mode", 0, 0));
+  /* Until opset 8: statistics per channel (1) or per element. */
+  CS_RETURN_IF_ERROR(cs_onnx_want_int(node, "spatial", 1, 1));
+  for (size_t i = 0; i < 4; i++) {
+    CS_RETURN_IF_ERROR(cs_onnx_constant_in(node, 1 + i, false, &constants[i]));
+    all = all && constants[i];
+  }
+  CS_RETURN_IF_ERROR(cs_onnx_data_in(node, 0, &input, &there));
+  if (!there || !all || node->refused) return CS_OK;
+  if (input.shape.rank != 2 && input.shape.rank != 4) {
+    return cs_onnx_refuse(node, "found an input of %d axes, wanted 2 or 4", input.shape.rank);
+  }
+  int64_t channels = input.shape.dims[1];
+  for (size_t i = 0; i < 4; i++) {
+    const cs_shape *shape = &constants[i]->data.shape;
+    if (shape->rank == 1 && shape->dims[0] == channels) continue;
+    return cs_onnx_refuse(node, "input %zu: found shape %s, wanted [%lld]", 1 + i,
+                          cs_shape_text(shape, text), (long long)channels);
+  }
+  CS_RETURN_IF_ERROR(cs_onnx_emit(node, NULL, CS_OP_BATCH_NORM, &attrs, &input, 1, &data));
+  for (size_t i = 0; i < 4; i++) {
+    cs_onnx_param param = {.scale = 1.0, .count = channels};
+    CS_RETURN_IF_ERROR(cs_onnx_add_param(node, &data, names[i], constants[i], param));
+  }
+  cs_onnx_give(node, &data);
+  return CS_OK;
+}
+
+/* ---- Add, Sub, Mul, Div ---- */
+
+/* Whether a constant is one number, or one per channel of [N, C] or [N, C, H, W]. ONNX lines axes
+ * up from the last one. */
+static bool is_per_channel(const cs_shape *constant, const cs_shape *input) {
+  if (cs_onnx_count(constant) == 1) return constant->rank <= input->rank;
+  if (constant->rank > input->rank) return false;
+  for (int i = 0; i < constant->rank; i++) {
+    int axis = input->rank - constant->rank + i;
+    if (constant->dims[i] != (axis == 1 ? input->dims[1] : 1)) return false;
+  }
+  return true;
+}
+
+/* A layer without a bias that is read by this node alone takes scale × constant for one. It keeps
+ * its name. */
+static cs_status take_as_bias(cs_onnx_node *node, const cs_onnx_value *layer,
+                              const cs_onnx_value *constant, double scale, bool *taken) {
+  *taken = false;
+  if (layer->data.source < 0 || layer->readers != 1) return CS_OK;
+  cs_onnx_draft *draft = &node->import->drafts[layer->data.source];
+  bool *bias = NULL;
+  if (draft->op == CS_OP_GEMM) bias = &draft->attrs.gemm.bias;
+  if (draft->op == CS_OP_CONV || draft->op == CS_OP_CONV_TRANSPOSE) bias = &draft->attrs.conv.bias;
+  if (!bias || *bias) return CS_OK;
+  *taken = *bias = true;
+  cs_onnx_param param = {.scale = scale, .count = draft->shape.dims[1]};
+  CS_RETURN_IF_ERROR(cs_onnx_add_param(node, &layer->data, "bias", constant, param));
+  cs_onnx_give(node, &layer->data);
+  return CS_OK;
+}
+
+/* y = weight · x + bias per channel is a BatchNormalization of mean 0 and variance 1. NULL: 1 or 0
+ * times the scale. */
+static cs_status emit_affine(cs_onnx_node *node, const cs_onnx_data *input,
+                             const cs_onnx_value *weight, double weight_scale,
+                             const cs_onnx_value *bias, double bias_scale) {
+  cs_onnx_data data;
+  cs_attrs attrs = {.batch_norm = {.epsilon = 0.0}};
+  if (input->shape.rank != 2 && input->shape.rank != 4) {
+    return cs_onnx_refuse(node, "found a constant and a tensor of %d axes, wanted 2 or 4 axes",
+                          input->shape.rank);
+  }
+  CS_RETURN_IF_ERROR(cs_onnx_emit(node, NULL, CS_OP_BATCH_NORM, &attrs, input, 1, &data));
+  int64_t channels = input->shape.dims[1];
+  cs_onnx_param param = {.scale = weight_scale, .fill = weight_scale, .count = channels};
+  CS_RETURN_IF_ERROR(cs_onnx_add_param(node, &data, "weight", weight, param));
+  param = (cs_onnx_param){.scale = bias_scale, .count = channels};
+  CS_RETURN_IF_ERROR(cs_onnx_add_param(node, &data, "bias", bias, param));
+  param = (cs_onnx_param){.scale = 1.0, .count = channels};
+  CS_RETURN_IF_ERROR(cs_onnx_add_param(node, &data, "running_mean", NULL, param));
+  param.fill = 1.0;
+  CS_RETURN_IF_ERROR(cs_onnx_add_param(node, &data, "running_var", NULL, param));
+  cs_onnx_give(node, &data);
+  return CS_OK;
+}
+
+/* *out: the only element of a constant. */
+static cs_status only_number(cs_onnx_node *node, cs_onnx_value *constant, double *out) {
+  const cs_onnx_item *items;
+  CS_RETURN_IF_ERROR(cs_onnx_items(node->import, constant, &items));
+  *out = !items                                   ? 0.0
+         : cs_onnx_dtype_is_real(constant->dtype) ? items[0].real
+                                                  : (double)items[0].whole;
+  return CS_OK;
+}
+
+static cs_status with_constant(cs_onnx_node *node, const cs_onnx_value *data,
+                               cs_onnx_value *constant, bool constant_first) {
+  const char *op = node->proto->op_type;
+  char a[CS_TEXT_SIZE], b[CS_TEXT_SIZE];
+  bool taken = false;
+  if (!is_per_channel(&constant->data.shape, &data->data.shape)) {
+    return cs_onnx_refuse(node,
+                          "found a constant of shape %s for a tensor of %s, wanted one number or "
+                          "one per channel",
+                          cs_shape_text(&constant->data.shape, a),
+                          cs_shape_text(&data->data.shape, b));
+  }
+  if (strcmp(op, "Mul") == 0) return emit_affine(node, &data->data, constant, 1.0, NULL, 0.0);
+  if (strcmp(op, "Div") == 0) {
+    double divisor = 0.0;
+    if (cs_onnx_count(&constant->data.shape) == 1) {
+      CS_RETURN_IF_ERROR(only_number(node, constant, &divisor));
+    }
+    if (constant_first || divisor == 0.0) {
+      return cs_onnx_refuse(node,
+                            "found a division by several numbers or of a constant, wanted one by "
+                            "one number that is not 0");
+    }
+    return emit_affine(node, &data->data, NULL, 1.0 / divisor, NULL, 0.0);
+  }
+  bool subtract = strcmp(op, "Sub") == 0;
+  double of_constant = subtract && !constant_first ? -1.0 : 1.0;
+  double of_data = subtract && constant_first ? -1.0 : 1.0;
+  if (of_data == 1.0) {
+    CS_RETURN_IF_ERROR(take_as_bias(node, data, constant, of_constant, &taken));
+  }
+  if (taken) return CS_OK;
+  return emit_affine(node, &data->data, NULL, of_data, constant, of_constant);
+}
+
+cs_status cs_onnx_binary(cs_onnx_node *node) {
+  cs_onnx_data inputs[2];
+  const char *op = node->proto->op_type;
+  /* Until opset 6 broadcasting was asked for; opset 7 has it always. */
+  for (size_t i = 0; i < 2; i++) {
+    cs_onnx_value *constant = cs_onnx_input(node, i), *data = cs_onnx_input(node, 1 - i);
+    if (!constant || !data)
+      return cs_onnx_refuse(node, "input %zu: found none", constant ? 1 - i : i);
+    if (constant->kind != CS_ONNX_CONSTANT) continue;
+    if (data->kind != CS_ONNX_DATA) return CS_OK;
+    return with_constant(node, data, constant, i == 0);
+  }
+  for (size_t i = 0; i < 2; i++) {
+    bool there;
+    CS_RETURN_IF_ERROR(cs_onnx_data_in(node, i, &inputs[i], &there));
+    if (!there) return CS_OK;
+  }
+  if (strcmp(op, "Add") != 0 && strcmp(op, "Mul") != 0) {
+    return cs_onnx_refuse(node, "found two tensors that the network computes, wanted a constant");
+  }
+  return cs_onnx_become(node, strcmp(op, "Add") == 0 ? CS_OP_ADD : CS_OP_MUL, NULL, inputs, 2);
+}

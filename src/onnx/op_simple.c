@@ -1,0 +1,303 @@
+/* Operators that are ours one to one: activations, Sum, Softmax, LRN, Concat, Pad, Identity. */
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "onnx/import.h"
+
+/* ---- Activations ---- */
+
+cs_status cs_onnx_unary(cs_onnx_node *node) {
+  cs_onnx_data input;
+  cs_op op;
+  bool there;
+  CS_RETURN_IF_ERROR(cs_onnx_data_in(node, 0, &input, &there));
+  if (!there || !cs_op_parse(node->proto->op_type, &op)) return CS_OK;
+  return cs_onnx_become(node, op, NULL, &input, 1);
+}
+
+cs_status cs_onnx_leaky_relu(cs_onnx_node *node) {
+  cs_onnx_data input;
+  cs_attrs attrs = {0};
+  bool there;
+  CS_RETURN_IF_ERROR(cs_onnx_real(node, "alpha", 0.01, &attrs.leaky_relu.alpha));
+  CS_RETURN_IF_ERROR(cs_onnx_data_in(node, 0, &input, &there));
+  return there ? cs_onnx_become(node, CS_OP_LEAKY_RELU, &attrs, &input, 1) : CS_OK;
+}
+
+/* A bound: an attribute before opset 11, then a constant scalar. */
+static cs_status read_bound(cs_onnx_node *node, const char *name, size_t i, double *out) {
+  cs_onnx_value *value;
+  const cs_onnx_item *items;
+  if (node->import->opset < 11) return cs_onnx_real(node, name, *out, out);
+  CS_RETURN_IF_ERROR(cs_onnx_constant_in(node, i, true, &value));
+  if (!value) return CS_OK;
+  CS_RETURN_IF_ERROR(cs_onnx_items(node->import, value, &items));
+  if (!items || cs_onnx_count(&value->data.shape) != 1) {
+    return cs_onnx_refuse(node, "input %s: found %lld numbers, wanted one", name,
+                          (long long)cs_onnx_count(&value->data.shape));
+  }
+  *out = cs_onnx_dtype_is_real(value->dtype) ? items[0].real : (double)items[0].whole;
+  return CS_OK;
+}
+
+cs_status cs_onnx_clip(cs_onnx_node *node) {
+  cs_onnx_data input;
+  cs_attrs attrs = {.clip = {-(double)FLT_MAX, (double)FLT_MAX}};
+  bool there;
+  CS_RETURN_IF_ERROR(read_bound(node, "min", 1, &attrs.clip.min));
+  CS_RETURN_IF_ERROR(read_bound(node, "max", 2, &attrs.clip.max));
+  /* Infinite bounds are none; JSON has no word for them. */
+  if (attrs.clip.min < -(double)FLT_MAX) attrs.clip.min = -(double)FLT_MAX;
+  if (attrs.clip.max > (double)FLT_MAX) attrs.clip.max = (double)FLT_MAX;
+  if (!(attrs.clip.min <= attrs.clip.max)) {
+    CS_RETURN_IF_ERROR(cs_onnx_refuse(node, "found min %g and max %g, wanted min at most max",
+                                      attrs.clip.min, attrs.clip.max));
+  }
+  CS_RETURN_IF_ERROR(cs_onnx_data_in(node, 0, &input, &there));
+  return there ? cs_onnx_become(node, CS_OP_CLIP, &attrs, &input, 1) : CS_OK;
+}
+
+/* ---- Several inputs ---- */
+
+static cs_status all_data(cs_onnx_node *node, cs_onnx_data **out, bool *there) {
+  size_t n = node->proto->n_input;
+  *there = false;
+  *out = cs_calloc(n, sizeof **out);
+  if (!*out) return cs_no_memory("inputs", n * sizeof **out);
+  bool all = n > 0;
+  for (size_t i = 0; i < n; i++) {
+    bool one;
+    CS_RETURN_IF_ERROR(cs_onnx_data_in(node, i, &(*out)[i], &one));
+    all = all && one;
+  }
+  *there = all;
+  return CS_OK;
+}
+
+/* Of more than two: a chain of additions, of which the last has the node's name. */
+cs_status cs_onnx_sum(cs_onnx_node *node) {
+  cs_status st = CS_OK;
+  cs_onnx_data *inputs = NULL;
+  bool there;
+  int n = (int)node->proto->n_input;
+  CS_TRY(st, all_data(node, &inputs, &there), done);
+  if (!there) goto done;
+  if (n == 1) {
+    st = cs_onnx_become(node, CS_OP_IDENTITY, NULL, inputs, 1);
+    goto done;
+  }
+  for (int i = 1; i < n; i++) {
+    cs_onnx_data pair[2] = {inputs[0], inputs[i]};
+    CS_TRY(st, cs_onnx_emit(node, i < n - 1 ? "Add" : NULL, CS_OP_ADD, NULL, pair, 2, &inputs[0]),
+           done);
+  }
+  cs_onnx_give(node, &inputs[0]);
+done:
+  free(inputs);
+  return st;
+}
+
+cs_status cs_onnx_concat(cs_onnx_node *node) {
+  cs_status st = CS_OK;
+  cs_onnx_data *inputs = NULL;
+  cs_attrs attrs = {0};
+  bool there;
+  CS_TRY(st, cs_onnx_int(node, "axis", 1, &attrs.axis.axis), done);
+  CS_TRY(st, all_data(node, &inputs, &there), done);
+  if (!there) goto done;
+  if (attrs.axis.axis < -inputs[0].shape.rank || attrs.axis.axis >= inputs[0].shape.rank) {
+    st = cs_onnx_refuse(node, "attribute axis: found %lld, wanted an axis of %d",
+                        (long long)attrs.axis.axis, inputs[0].shape.rank);
+    goto done;
+  }
+  st = cs_onnx_become(node, CS_OP_CONCAT, &attrs, inputs, (int)node->proto->n_input);
+done:
+  free(inputs);
+  return st;
+}
+
+/* ---- Softmax, LRN ---- */
+
+/* Before opset 13 the axes from `axis` on were one: the same where only one of them is not 1. */
+static cs_status old_softmax_axis(cs_onnx_node *node, const cs_shape *shape, int64_t *axis) {
+  int64_t wide = *axis;
+  int n_wide = 0;
+  char text[CS_TEXT_SIZE];
+  for (int i = (int)*axis; i < shape->rank; i++) {
+    if (shape->dims[i] == 1) continue;
+    wide = i;
+    n_wide++;
+  }
+  if (n_wide <= 1) {
+    *axis = wide;
+    return CS_OK;
+  }
+  return cs_onnx_refuse(node,
+                        "attribute axis: found %lld for shape %s, which before opset 13 is a "
+                        "Softmax over several axes; wanted one axis",
+                        (long long)*axis, cs_shape_text(shape, text));
+}
+
+cs_status cs_onnx_softmax(cs_onnx_node *node) {
+  cs_onnx_data input;
+  cs_attrs attrs = {0};
+  bool there, old = node->import->opset < 13;
+  int64_t *axis = &attrs.axis.axis;
+  CS_RETURN_IF_ERROR(cs_onnx_int(node, "axis", old ? 1 : -1, axis));
+  CS_RETURN_IF_ERROR(cs_onnx_data_in(node, 0, &input, &there));
+  if (!there) return CS_OK;
+  int rank = input.shape.rank;
+  if (*axis < -rank || *axis >= rank) {
+    return cs_onnx_refuse(node, "attribute axis: found %lld, wanted an axis of %d",
+                          (long long)*axis, rank);
+  }
+  if (*axis < 0) *axis += rank;
+  if (old) CS_RETURN_IF_ERROR(old_softmax_axis(node, &input.shape, axis));
+  return cs_onnx_become(node, CS_OP_SOFTMAX, &attrs, &input, 1);
+}
+
+cs_status cs_onnx_lrn(cs_onnx_node *node) {
+  cs_onnx_data input;
+  cs_attrs attrs = {0};
+  bool there;
+  CS_RETURN_IF_ERROR(cs_onnx_int(node, "size", 0, &attrs.lrn.size));
+  CS_RETURN_IF_ERROR(cs_onnx_real(node, "alpha", 1e-4, &attrs.lrn.alpha));
+  CS_RETURN_IF_ERROR(cs_onnx_real(node, "beta", 0.75, &attrs.lrn.beta));
+  CS_RETURN_IF_ERROR(cs_onnx_real(node, "bias", 1.0, &attrs.lrn.bias));
+  if (attrs.lrn.size < 1 || attrs.lrn.size > CS_MAX_EXTENT) {
+    CS_RETURN_IF_ERROR(cs_onnx_refuse(node, "attribute size: found %lld, wanted at least 1",
+                                      (long long)attrs.lrn.size));
+  }
+  CS_RETURN_IF_ERROR(cs_onnx_data_in(node, 0, &input, &there));
+  return there ? cs_onnx_become(node, CS_OP_LRN, &attrs, &input, 1) : CS_OK;
+}
+
+/* ---- Pad ---- */
+
+/* The list of pads: an attribute before opset 11, then a constant. *n is −1 where it is refused. */
+static cs_status read_pad_list(cs_onnx_node *node, int64_t pads[2 * CS_MAX_RANK], int *n) {
+  *n = -1;
+  if (node->import->opset < 11) {
+    const Onnx__AttributeProto *attribute = cs_onnx_attribute(node, "pads");
+    if (!attribute || attribute->n_ints > 2 * CS_MAX_RANK) {
+      return cs_onnx_refuse(node, "attribute pads: found %s, wanted two numbers an axis",
+                            attribute ? "too many" : "none");
+    }
+    *n = (int)attribute->n_ints;
+    for (int i = 0; i < *n; i++) pads[i] = attribute->ints[i];
+    return CS_OK;
+  }
+  cs_onnx_value *value;
+  const cs_onnx_item *items;
+  CS_RETURN_IF_ERROR(cs_onnx_constant_in(node, 1, false, &value));
+  if (!value) return CS_OK;
+  CS_RETURN_IF_ERROR(cs_onnx_items(node->import, value, &items));
+  int64_t count = cs_onnx_count(&value->data.shape);
+  if (!items || count > 2 * CS_MAX_RANK || !cs_onnx_dtype_is_whole(value->dtype)) {
+    return cs_onnx_refuse(node, "input pads: found %lld numbers, wanted two integers an axis",
+                          (long long)count);
+  }
+  *n = (int)count;
+  for (int i = 0; i < *n; i++) pads[i] = items[i].whole;
+  return CS_OK;
+}
+
+/* Spreads pads of the axes listed (opset 18) over all axes: begins, then ends. */
+static cs_status spread_pads(cs_onnx_node *node, int rank, const int64_t *list, int n,
+                             int64_t out[2 * CS_MAX_RANK], bool *good) {
+  int64_t axes[CS_MAX_RANK];
+  int n_axes = -1;
+  *good = false;
+  if (node->import->opset >= 18) CS_RETURN_IF_ERROR(cs_onnx_axes(node, 3, 18, rank, axes, &n_axes));
+  if (node->refused) return CS_OK;
+  if (n_axes < 0) {
+    n_axes = rank;
+    for (int i = 0; i < rank; i++) axes[i] = i;
+  }
+  if (n != 2 * n_axes) {
+    return cs_onnx_refuse(node, "pads: found %d numbers, wanted %d", n, 2 * n_axes);
+  }
+  for (int i = 0; i < 2 * rank; i++) out[i] = 0;
+  for (int i = 0; i < n_axes; i++) {
+    out[axes[i]] = list[i];
+    out[rank + axes[i]] = list[n_axes + i];
+  }
+  *good = true;
+  for (int i = 0; i < 2 * rank; i++) {
+    if (out[i] >= 0 && out[i] <= CS_MAX_EXTENT) continue;
+    *good = false;
+    return cs_onnx_refuse(node, "pads: found %lld, wanted 0 to %lld", (long long)out[i],
+                          (long long)CS_MAX_EXTENT);
+  }
+  return CS_OK;
+}
+
+cs_status cs_onnx_pad(cs_onnx_node *node) {
+  cs_onnx_data input;
+  int64_t list[2 * CS_MAX_RANK] = {0}, pads[2 * CS_MAX_RANK] = {0};
+  cs_attrs attrs = {0};
+  int n;
+  bool there, good;
+  char mode[16];
+  CS_RETURN_IF_ERROR(cs_onnx_text(node, "mode", "constant", mode, sizeof mode));
+  if (strcmp(mode, "constant") != 0) {
+    CS_RETURN_IF_ERROR(cs_onnx_refuse(node, "attribute mode: found %s, wanted constant", mode));
+  }
+  if (node->import->opset < 11) {
+    CS_RETURN_IF_ERROR(cs_onnx_real(node, "value", 0.0, &attrs.pad.value));
+  } else {
+    CS_RETURN_IF_ERROR(read_bound(node, "constant_value", 2, &attrs.pad.value));
+  }
+  if (!isfinite(attrs.pad.value)) {
+    CS_RETURN_IF_ERROR(cs_onnx_refuse(
+        node, "input constant_value: found %g, wanted a finite number", attrs.pad.value));
+  }
+  CS_RETURN_IF_ERROR(read_pad_list(node, list, &n));
+  CS_RETURN_IF_ERROR(cs_onnx_data_in(node, 0, &input, &there));
+  if (!there || n < 0 || node->refused) return CS_OK;
+  int rank = input.shape.rank;
+  CS_RETURN_IF_ERROR(spread_pads(node, rank, list, n, pads, &good));
+  if (!good) return CS_OK;
+  bool none = true;
+  for (int i = 0; i < 2 * rank; i++) none = none && pads[i] == 0;
+  if (none) return cs_onnx_become(node, CS_OP_IDENTITY, NULL, &input, 1);
+  if (rank == 4) memcpy(attrs.pad.pads, pads, sizeof attrs.pad.pads);
+  return cs_onnx_become(node, CS_OP_PAD, &attrs, &input, 1);
+}
+
+/* ---- Nothing to do ---- */
+
+cs_status cs_onnx_identity(cs_onnx_node *node) {
+  cs_onnx_data input;
+  bool there;
+  CS_RETURN_IF_ERROR(cs_onnx_data_in(node, 0, &input, &there));
+  return there ? cs_onnx_become(node, CS_OP_IDENTITY, NULL, &input, 1) : CS_OK;
+}
+
+/* Inference: the identity, unless the file says that it is training. */
+cs_status cs_onnx_dropout(cs_onnx_node *node) {
+  cs_onnx_data input;
+  cs_onnx_value *training = NULL;
+  const cs_onnx_item *items = NULL;
+  bool there;
+  if (node->import->opset >= 12) CS_RETURN_IF_ERROR(cs_onnx_constant_in(node, 2, true, &training));
+  if (training) CS_RETURN_IF_ERROR(cs_onnx_items(node->import, training, &items));
+  if (training && (!items || cs_onnx_count(&training->data.shape) != 1 || items[0].whole)) {
+    CS_RETURN_IF_ERROR(cs_onnx_refuse(node, "input training_mode: found true, wanted false"));
+  }
+  CS_RETURN_IF_ERROR(cs_onnx_data_in(node, 0, &input, &there));
+  return there ? cs_onnx_become(node, CS_OP_DROPOUT, NULL, &input, 1) : CS_OK;
+}
+
+/* The precision of a run is chosen there: what is cast between floating-point types stays. */
+cs_status cs_onnx_cast(cs_onnx_node *node) {
+  int64_t to;
+  CS_RETURN_IF_ERROR(cs_onnx_int(node, "to", 0, &to));
+  if (to < 0 || to > 64 || !cs_onnx_dtype_is_real((int32_t)to)) {
+    CS_RETURN_IF_ERROR(cs_onnx_refuse(
+        node, "attribute to: found type %lld, wanted a floating-point type", (long long)to));
+  }
+  return cs_onnx_identity(node);
+}

@@ -1,0 +1,58 @@
+/* The table of ONNX operators that are imported; docs/onnx.md is its text. */
+#include <limits.h>
+#include <string.h>
+
+#include "onnx/import.h"
+
+#define WINDOW "auto_pad kernel_shape pads strides dilations"
+
+static const cs_onnx_operator operators[] = {
+    {"Add", cs_onnx_binary, 2, 2, ""},
+    {"AveragePool", cs_onnx_pool, 1, 1, WINDOW " ceil_mode count_include_pad"},
+    {"BatchNormalization", cs_onnx_batch_norm, 5, 5, "epsilon momentum spatial training_mode"},
+    {"Cast", cs_onnx_cast, 1, 1, "to saturate round_mode"},
+    {"Ceil", NULL, 1, 1, ""},
+    {"Clip", cs_onnx_clip, 1, 3, "min max"},
+    {"Concat", cs_onnx_concat, 1, INT_MAX, "axis"},
+    {"Constant", NULL, 0, 0, "value value_float value_floats value_int value_ints"},
+    {"ConstantOfShape", NULL, 1, 1, "value"},
+    {"Conv", cs_onnx_conv, 2, 3, WINDOW " group"},
+    {"ConvTranspose", cs_onnx_conv_transpose, 2, 3, WINDOW " group output_padding output_shape"},
+    {"Div", cs_onnx_binary, 2, 2, ""},
+    {"Dropout", cs_onnx_dropout, 1, 3, "ratio seed"},
+    {"Flatten", cs_onnx_flatten, 1, 1, "axis"},
+    {"Floor", NULL, 1, 1, ""},
+    {"Gather", NULL, 2, 2, "axis"},
+    {"Gemm", cs_onnx_gemm, 2, 3, "alpha beta transA transB"},
+    {"GlobalAveragePool", cs_onnx_global_pool, 1, 1, ""},
+    {"GlobalMaxPool", cs_onnx_global_pool, 1, 1, ""},
+    {"Identity", cs_onnx_identity, 1, 1, ""},
+    {"LRN", cs_onnx_lrn, 1, 1, "alpha beta bias size"},
+    {"LeakyRelu", cs_onnx_leaky_relu, 1, 1, "alpha"},
+    {"MatMul", cs_onnx_matmul, 2, 2, ""},
+    {"MaxPool", cs_onnx_pool, 1, 1, WINDOW " ceil_mode storage_order"},
+    {"Mul", cs_onnx_binary, 2, 2, ""},
+    {"Neg", NULL, 1, 1, ""},
+    {"Pad", cs_onnx_pad, 1, 4, "mode pads value"},
+    {"ReduceMean", cs_onnx_reduce_mean, 1, 2, "axes keepdims noop_with_empty_axes"},
+    {"Relu", cs_onnx_unary, 1, 1, ""},
+    {"Reshape", cs_onnx_reshape, 2, 2, "allowzero"},
+    {"Shape", NULL, 1, 1, "start end"},
+    {"Sigmoid", cs_onnx_unary, 1, 1, ""},
+    {"Size", NULL, 1, 1, ""},
+    {"Slice", NULL, 1, 5, "starts ends axes"},
+    {"Softmax", cs_onnx_softmax, 1, 1, "axis"},
+    {"Squeeze", cs_onnx_squeeze, 1, 2, "axes"},
+    {"Sub", cs_onnx_binary, 2, 2, ""},
+    {"Sum", cs_onnx_sum, 1, INT_MAX, ""},
+    {"Tanh", cs_onnx_unary, 1, 1, ""},
+    {"Transpose", cs_onnx_transpose, 1, 1, "perm"},
+    {"Unsqueeze", NULL, 1, 2, "axes"},
+};
+
+const cs_onnx_operator *cs_onnx_operator_of(const char *name) {
+  for (size_t i = 0; i < sizeof operators / sizeof operators[0]; i++) {
+    if (strcmp(operators[i].name, name) == 0) return &operators[i];
+  }
+  return NULL;
+}

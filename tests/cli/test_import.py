@@ -1,0 +1,377 @@
+"""Importing ONNX: what converts, what is refused and how, bad files. Models are made byte by byte."""
+import json
+import os
+import random
+import struct
+
+import harness
+import onnx_bytes as onnx
+from harness import BAD_INPUT, FAILURE, OK, USAGE, CommandTest
+
+WEIGHT = [((i * 7) % 11 - 5) / 8 for i in range(2 * 3 * 3 * 3)]
+MATRIX = [((i * 5) % 13 - 6) / 8 for i in range(2 * 4)]
+
+
+def small(opset=17, batch="N", **parts):
+    """Conv, Relu, GlobalAveragePool, Flatten by Shape arithmetic, Gemm without transB."""
+    body = {
+        "nodes": [
+            onnx.node("Conv", ["x", "w", "b"], ["c"], "conv", pads=[1, 1, 1, 1], kernel_shape=[3, 3]),
+            onnx.node("Relu", ["c"], ["r"]),
+            onnx.node("GlobalAveragePool", ["r"], ["p"], "pool"),
+            onnx.node("Shape", ["p"], ["s"]),
+            onnx.node("Constant", [], ["zero"], value=onnx.tensor("", [], [0], onnx.INT64)),
+            onnx.node("Gather", ["s", "zero"], ["n"]),
+            onnx.node("Constant", [], ["axis"], value=onnx.tensor("", [1], [0], onnx.INT64)),
+            onnx.node("Unsqueeze", ["n", "axis"], ["n1"]),
+            onnx.node("Constant", [], ["rest"], value=onnx.tensor("", [1], [-1], onnx.INT64)),
+            onnx.node("Concat", ["n1", "rest"], ["shape"], axis=0),
+            onnx.node("Reshape", ["p", "shape"], ["f"], "flat"),
+            onnx.node("Gemm", ["f", "m", "v"], ["y"], "fc", alpha=0.5),
+        ],
+        "inputs": [onnx.value("x", [batch, 3, 5, 5])],
+        "outputs": [onnx.value("y", [batch, 4])],
+        "initializers": [onnx.tensor("w", [2, 3, 3, 3], WEIGHT), onnx.tensor("b", [2], [0.5, -0.25]),
+                         onnx.tensor("m", [2, 4], MATRIX), onnx.tensor("v", [4], [1.0, 2.0, 3.0, 4.0])],
+    }
+    body.update(parts)
+    return onnx.model(onnx.graph(**body), opset)
+
+
+def one(op, shape, opset=17, inputs=("x",), initializers=(), batch="N", **attributes):
+    """A model of one node; its output is called y."""
+    return onnx.model(onnx.graph([onnx.node(op, list(inputs), ["y"], "it", **attributes)],
+                                 [onnx.value("x", [batch, *shape])], [onnx.value("y", [])],
+                                 list(initializers)), opset)
+
+
+def read_safetensors(path):
+    data = path.read_bytes()
+    length = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8:8 + length])
+    found = {}
+    for name, entry in header.items():
+        begin, end = (8 + length + offset for offset in entry["data_offsets"])
+        found[name] = (entry["shape"], struct.unpack(f"<{(end - begin) // 4}f", data[begin:end]))
+    return found
+
+
+class ImportTest(CommandTest):
+    cold = True
+
+    def convert(self, content, name="m.onnx"):
+        """(graph, parameters) of a model that imports."""
+        self.accepted(self.execute("import", self.file(name, content), "-o", "out.json"))
+        return (json.loads((self.folder / "out.json").read_text()),
+                read_safetensors(self.folder / "out.safetensors"))
+
+    def bad(self, content, *fragments):
+        """Refused with every fragment in the message, which may have several lines; nothing written."""
+        code, out, err = self.execute("import", self.file("bad.onnx", content), "-o", "bad.json")
+        self.assertEqual((code, out), (BAD_INPUT, ""), err)
+        for fragment in fragments:
+            self.assertIn(fragment, err)
+        self.assertFalse((self.folder / "bad.json").exists())
+        return err
+
+    def ops(self, content):
+        return [(n["name"], n["op"], n.get("attrs", {})) for n in self.convert(content)[0]["nodes"]]
+
+
+class Conversion(ImportTest):
+    def test_graph_and_weights(self):
+        graph, params = self.convert(small())
+        self.assertEqual(graph["name"], "m")
+        self.assertEqual(graph["weights"], "out.safetensors")
+        self.assertEqual(graph["inputs"][0]["shape"], ["N", 3, 5, 5])
+        self.assertEqual([(n["name"], n["op"]) for n in graph["nodes"]],
+                         [("conv", "Conv"), ("r", "Relu"), ("pool", "GlobalAveragePool"),
+                          ("flat", "Flatten"), ("y", "Gemm")])
+        self.assertEqual(graph["outputs"], ["y"])
+        self.assertEqual(params["conv.weight"], ([2, 3, 3, 3], tuple(WEIGHT)))
+        self.assertEqual(params["conv.bias"], ([2], (0.5, -0.25)))
+        transposed = tuple(0.5 * MATRIX[row * 4 + column] for column in range(4) for row in range(2))
+        self.assertEqual(params["y.weight"], ([4, 2], transposed))
+        self.assertEqual(params["y.bias"], ([4], (1.0, 2.0, 3.0, 4.0)))
+
+    def test_runs_in_memory_and_converted(self):
+        x = [((i * 3) % 17 - 8) / 4 for i in range(2 * 75)]
+        self.file("x.npy", harness.npy((2, 3, 5, 5), x))
+        model = self.file("m.onnx", small())
+        self.convert(small())
+        outputs = []
+        for path, out in ((model, "a.npy"), ("out.json", "b.npy")):
+            self.accepted(self.execute("run", path, "--device", "cpu", "--policy", "sequential", "--batch", 2,
+                                       "--input", "x.npy", "--output", out, "--verify", "full"))
+            outputs.append(harness.read_npy(self.folder / out))
+        self.assertEqual(outputs[0], outputs[1])
+        shape, found = outputs[0]
+        self.assertEqual(shape, (2, 4))
+        for n in range(2):
+            pooled = []
+            for k in range(2):
+                total = 0.0
+                for i in range(5):
+                    for j in range(5):
+                        sum_ = (0.5, -0.25)[k]
+                        for c in range(3):
+                            for r in range(3):
+                                for s in range(3):
+                                    row, column = i + r - 1, j + s - 1
+                                    if 0 <= row < 5 and 0 <= column < 5:
+                                        sum_ += (WEIGHT[((k * 3 + c) * 3 + r) * 3 + s] *
+                                                 x[((n * 3 + c) * 5 + row) * 5 + column])
+                        total += max(sum_, 0.0)
+                pooled.append(total / 25)
+            for k in range(4):
+                wanted = 0.5 * sum(pooled[c] * MATRIX[c * 4 + k] for c in range(2)) + k + 1
+                self.assertAlmostEqual(found[n * 4 + k], wanted, places=4)
+
+    def test_other_commands_take_onnx(self):
+        model = self.file("m.onnx", small())
+        out, _ = self.accepted(self.execute("inspect", model))
+        self.assertIn("Conv", out)
+
+    def test_types_and_places_of_elements(self):
+        halves = [0.5, -1.5]
+        for name, tensor in {
+                "float_data packed": onnx.tensor("b", [2], more=onnx.block(4, onnx.floats(halves))),
+                "float_data one by one": onnx.tensor("b", [2], more=b"".join(onnx.real(4, v) for v in halves)),
+                "float16 raw": onnx.tensor("b", [2], struct.pack("<2e", *halves), onnx.FLOAT16),
+                "float16 in int32_data": onnx.tensor("b", [2], None, onnx.FLOAT16, onnx.block(
+                    5, b"".join(onnx.varint(struct.unpack("<H", struct.pack("<e", v))[0]) for v in halves))),
+                "bfloat16 raw": onnx.tensor("b", [2], b"".join(struct.pack("<f", v)[2:] for v in halves),
+                                            onnx.BFLOAT16),
+                "double raw": onnx.tensor("b", [2], struct.pack("<2d", *halves), onnx.DOUBLE),
+                "double_data": onnx.tensor("b", [2], None, onnx.DOUBLE,
+                                           onnx.block(10, struct.pack("<2d", *halves))),
+        }.items():
+            with self.subTest(name):
+                _, params = self.convert(small(initializers=[
+                    onnx.tensor("w", [2, 3, 3, 3], WEIGHT), tensor, onnx.tensor("m", [2, 4], MATRIX),
+                    onnx.tensor("v", [4], [1.0, 2.0, 3.0, 4.0])]))
+                self.assertEqual(params["conv.bias"], ([2], tuple(halves)))
+
+    def test_names(self):
+        nodes = [onnx.node("Relu", ["x"], ["a"], "same"), onnx.node("Relu", ["a"], ["b"], "same"),
+                 onnx.node("Relu", ["b"], ["c"], "x"), onnx.node("Relu", ["c"], ["d"], "n" * 300),
+                 onnx.node("Relu", ["d"], ["e"]), onnx.node("Relu", ["e"], ["y"], "last")]
+        graph, _ = self.convert(onnx.model(onnx.graph(nodes, [onnx.value("x", ["N", 4])],
+                                                      [onnx.value("y", [])])))
+        self.assertEqual([n["name"] for n in graph["nodes"]],
+                         ["same", "same_2", "x_2", "n" * 240, "e", "y"])
+
+    def test_initializers_among_the_inputs(self):
+        """As files before IR version 4 have them."""
+        graph, _ = self.convert(small(inputs=[onnx.value("x", ["N", 3, 5, 5]), onnx.value("w", [2, 3, 3, 3])]))
+        self.assertEqual([i["name"] for i in graph["inputs"]], ["x"])
+
+    def test_fixed_batch(self):
+        graph, _ = self.convert(small(batch=3))
+        self.assertEqual(graph["inputs"][0]["shape"], [3, 3, 5, 5])
+
+    def test_auto_pad(self):
+        for how, pads in {"SAME_UPPER": [0, 0, 1, 1], "SAME_LOWER": [1, 1, 0, 0], "VALID": [0, 0, 0, 0]}.items():
+            with self.subTest(how):
+                found = self.ops(one("MaxPool", [3, 4, 4], auto_pad=how, kernel_shape=[2, 2]))
+                self.assertEqual(found[0][2]["pads"], pads)
+
+    def test_softmax_before_and_from_opset_13(self):
+        self.assertEqual(self.ops(one("Softmax", [4, 1, 1], 11))[0][2], {"axis": 1})
+        self.assertEqual(self.ops(one("Softmax", [4, 2, 2], 13))[0][2], {"axis": 3})
+        self.bad(one("Softmax", [4, 2, 2], 11), "before opset 13")
+
+    def test_clip_before_and_from_opset_11(self):
+        bounds = [onnx.tensor("lo", [], [0.0]), onnx.tensor("hi", [], [6.0])]
+        for model in (one("Clip", [4], 6 + 1, min=0.0, max=6.0),
+                      one("Clip", [4], 12, ("x", "lo", "hi"), bounds)):
+            self.assertEqual(self.ops(model)[0][2], {"min": 0.0, "max": 6.0})
+
+    def test_pad_before_and_from_opset_11_and_18(self):
+        wanted = [0, 0, 1, 2, 0, 0, 3, 4]
+        pads = onnx.tensor("p", [8], wanted, onnx.INT64)
+        spatial = onnx.tensor("p", [4], [1, 2, 3, 4], onnx.INT64)
+        axes = onnx.tensor("a", [2], [2, -1], onnx.INT64)
+        for model in (one("Pad", [2, 4, 4], 10, pads=wanted), one("Pad", [2, 4, 4], 11, ("x", "p"), [pads]),
+                      one("Pad", [2, 4, 4], 18, ("x", "p", "", "a"), [spatial, axes])):
+            self.assertEqual(self.ops(model)[0][2]["pads"], wanted)
+
+    def test_mean_over_the_spatial_axes(self):
+        axes = onnx.tensor("a", [2], [-1, 2], onnx.INT64)
+        self.assertEqual([o[:2] for o in self.ops(one("ReduceMean", [2, 4, 4], 13, axes=[2, 3], keepdims=0))],
+                         [("y/GlobalAveragePool", "GlobalAveragePool"), ("y", "Flatten")])
+        self.assertEqual([o[1] for o in self.ops(one("ReduceMean", [2, 4, 4], 18, ("x", "a"), [axes]))],
+                         ["GlobalAveragePool"])
+        self.bad(one("ReduceMean", [2, 4, 4], 13, axes=[1]), "it", "ReduceMean", "two spatial ones")
+
+    def test_matmul_and_bias(self):
+        nodes = [onnx.node("MatMul", ["x", "m"], ["h"], "fc"), onnx.node("Add", ["h", "v"], ["y"], "bias")]
+        tensors = [onnx.tensor("m", [2, 4], MATRIX), onnx.tensor("v", [4], [1.0, 2.0, 3.0, 4.0])]
+        graph, params = self.convert(onnx.model(onnx.graph(
+            nodes, [onnx.value("x", ["N", 2])], [onnx.value("y", [])], tensors)))
+        self.assertEqual([(n["name"], n["attrs"]) for n in graph["nodes"]],
+                         [("fc", {"out_features": 4, "bias": True})])
+        self.assertEqual(params["fc.bias"][1], (1.0, 2.0, 3.0, 4.0))
+
+    def test_constant_per_channel_is_a_batch_norm(self):
+        scale = onnx.tensor("k", [1, 3, 1, 1], [1.0, 2.0, 3.0])
+        graph, params = self.convert(one("Mul", [3, 2, 2], 17, ("k", "x"), [scale]))
+        self.assertEqual(graph["nodes"][0]["op"], "BatchNormalization")
+        self.assertEqual(params["y.weight"][1], (1.0, 2.0, 3.0))
+        self.assertEqual(params["y.running_var"][1], (1.0, 1.0, 1.0))
+        self.bad(one("Mul", [3, 2, 2], 17, ("x", "k"), [onnx.tensor("k", [2], [1.0, 2.0])]), "per channel")
+
+    def test_weights_in_constant_nodes_and_behind_identities(self):
+        nodes = [onnx.node("Constant", [], ["k"], value=onnx.tensor("", [4, 2], MATRIX)),
+                 onnx.node("Transpose", ["k"], ["t"], perm=[1, 0]), onnx.node("Identity", ["t"], ["i"]),
+                 onnx.node("MatMul", ["x", "i"], ["y"])]
+        _, params = self.convert(onnx.model(onnx.graph(nodes, [onnx.value("x", ["N", 2])], [onnx.value("y", [])])))
+        self.assertEqual(params["y.weight"], ([4, 2], tuple(MATRIX)))
+
+    def test_external_data(self):
+        self.file("w.bin", b"\0" * 16 + onnx.floats(WEIGHT))
+        tensors = [onnx.tensor("w", [2, 3, 3, 3], more=onnx.external("w.bin", offset=16, length=216)),
+                   onnx.tensor("b", [2], [0.5, -0.25]), onnx.tensor("m", [2, 4], MATRIX),
+                   onnx.tensor("v", [4], [1.0, 2.0, 3.0, 4.0])]
+        _, params = self.convert(small(initializers=tensors))
+        self.assertEqual(params["conv.weight"][1], tuple(WEIGHT))
+
+
+class Refusals(ImportTest):
+    def test_everything_missing_is_told_at_once(self):
+        nodes = [onnx.node("Conv", ["x", "w"], ["c"], "conv", strides=[1, 1, 1]),
+                 onnx.node("Einsum", ["c"], ["e"], "sum"),
+                 onnx.node("Gelu", ["e"], ["g"], "act", domain="com.microsoft"),
+                 onnx.node("Relu", ["g"], ["r"], "fine"),
+                 onnx.node("Pad", ["r", "p"], ["y"], "pad", mode="reflect", colour=3)]
+        tensors = [onnx.tensor("w", [2, 3, 3, 3], WEIGHT), onnx.tensor("p", [8], [0] * 8, onnx.INT64)]
+        content = onnx.model(onnx.graph(nodes, [onnx.value("x", ["N", 3, 5, 5])], [onnx.value("y", [])], tensors))
+        err = self.bad(content, "4 of its", '"conv" (Conv): attribute strides: found 3 numbers',
+                       '"sum" (Einsum): operator is not supported', '"act" (Gelu)', "com.microsoft",
+                       "mode: found reflect", "attribute colour is not supported")
+        self.assertNotIn("fine", err)
+        code, out, err = self.execute("import", self.file("bad.onnx", content), "--check")
+        self.assertEqual(code, BAD_INPUT)
+        self.assertIn("Einsum", out)
+        self.assertIn("opset 17", out)
+        code, out, _ = self.execute("import", "bad.onnx", "--check", "--json", "-")
+        report = json.loads(out)
+        self.assertFalse(report["importable"])
+        self.assertEqual([(o["op"], o["nodes"], o["unsupported"]) for o in report["operators"]],
+                         [("Conv", 1, 1), ("Einsum", 1, 1), ("Gelu", 1, 1), ("Relu", 1, 0), ("Pad", 1, 1)])
+
+    def test_check_of_a_good_model(self):
+        out, err = self.accepted(self.execute("import", self.file("m.onnx", small()), "--check"))
+        self.assertIn("Gemm", out)
+        self.assertNotIn("in the way", out)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["m.onnx"])
+
+    def test_shapes_and_types(self):
+        self.bad(one("Relu", [3, "H", "W"]), 'input "x"', "axis 2", "H")
+        self.bad(onnx.model(onnx.graph([onnx.node("Relu", ["x"], ["y"])], [onnx.value("x", ["N", 3], onnx.INT64)],
+                                       [onnx.value("y", [])])), "int64", "float")
+        self.bad(one("Reshape", [3, 4, 4], 17, ("x", "s"), [onnx.tensor("s", [3], [0, 3, 16], onnx.INT64)]),
+                 '"it" (Reshape)', "[N, 3, 16]", "Flatten")
+        self.bad(one("Transpose", [3, 4, 4], perm=[0, 2, 3, 1]), "change places")
+        self.bad(one("MatMul", [3], 17, ("x", "x")), "wanted a constant")
+
+    def test_numbers_that_json_has_no_word_for(self):
+        pads = onnx.tensor("p", [8], [0, 0, 1, 1, 0, 0, 1, 1], onnx.INT64)
+        low = onnx.tensor("v", [], [-float("inf")])
+        self.bad(one("Pad", [2, 4, 4], 11, ("x", "p", "v"), [pads, low]), "-inf", "finite")
+        self.bad(one("LeakyRelu", [4], alpha=float("nan")), "alpha", "nan", "finite")
+        self.assertLess(self.ops(one("Clip", [4], 12, ("x", "v"), [low]))[0][2]["min"], -3e38)
+
+    def test_use(self):
+        model = self.file("m.onnx", small())
+        self.refused(self.execute("import", model), USAGE, "--output")
+        self.refused(self.execute("import", model, "--check", "-o", "a.json"), USAGE, "--check")
+        self.refused(self.execute("import", model, "-o", "a.safetensors"), USAGE, ".json")
+        self.refused(self.execute("import", "nowhere.onnx", "-o", "a.json"), FAILURE, "nowhere.onnx")
+        self.refused(self.execute("run", "nowhere.onnx"), FAILURE, "nowhere.onnx")
+
+
+class BadFiles(ImportTest):
+    def test_not_a_model(self):
+        self.bad(b"", "empty")
+        self.bad(b"hello, world, this is no protobuf", "not an ONNX model")
+        self.bad(onnx.integer(1, 8), "no graph")
+        self.bad(one("Relu", [3], inputs=("x",)).replace(b"it", b"\xff\xfe"), "UTF-8")
+        self.bad(onnx.model(b""), "inputs")
+
+    def test_opsets(self):
+        self.bad(small(6), "opset 6", "7 to")
+        self.bad(small(999), "opset 999")
+        self.bad(onnx.block(7, b""), "opset_import")
+
+    def test_hostile_lengths_and_depth(self):
+        self.bad(onnx.varint(7 << 3 | 2) + onnx.varint(1 << 62) + b"x", "byte 0")
+        nested = b""
+        for _ in range(100000):  # a graph in an attribute of a node of a graph …
+            nested = onnx.block(6, nested) if len(nested) < 60000 else nested
+        self.bad(small(nodes=[onnx.node("Relu", ["x"], ["y"], "it") + onnx.block(5, onnx.block(1, "g") + nested)]),
+                 "attribute g is not supported")
+        self.bad(onnx.block(7, onnx.block(1, b"") * 1000) + onnx.block(8, onnx.integer(2, 17)), "not supported")
+
+    def test_tensors(self):
+        def weight(tensor):
+            return small(initializers=[tensor, onnx.tensor("b", [2], [0.5, -0.25]), onnx.tensor("m", [2, 4], MATRIX),
+                                       onnx.tensor("v", [4], [1.0, 2.0, 3.0, 4.0])])
+        self.bad(weight(onnx.tensor("w", [2, 3, 3, -3], WEIGHT)), '"w"', "-3", "axis 3")
+        self.bad(weight(onnx.tensor("w", [1 << 40, 1 << 40], WEIGHT)), '"w"', "63 bits")
+        self.bad(weight(onnx.tensor("w", [2, 3, 3, 4], WEIGHT)), "216 bytes of raw data", "288")
+        self.bad(weight(onnx.tensor("w", [2] * 9, WEIGHT)), "9 axes")
+        self.bad(weight(onnx.tensor("w", [2, 3, 3, 3], WEIGHT, 99)), '"w"', "not known")
+        self.bad(weight(onnx.tensor("w", [2, 3, 3, 3], None)), "0 elements")
+        self.bad(weight(onnx.tensor("w", [2, 3, 3, 3], WEIGHT, more=onnx.block(3, b""))), "segments")
+
+    def test_external_data_that_must_not_be_read(self):
+        (self.folder / "inside").mkdir()
+        (self.folder / "secret").write_bytes(b"\0" * 216)
+        os.symlink("../secret", self.folder / "inside" / "link")
+        (self.folder / "inside" / "short").write_bytes(b"\0" * 100)
+        for location, more, wanted in (("/etc/passwd", {}, "relative"), ("../secret", {}, "below"),
+                                       ("link", {}, "below"), ("nowhere", {}, "is there"), ("", {}, "relative"),
+                                       ("short", {}, "within"), ("short", {"offset": "-1"}, "number"),
+                                       ("short", {"offset": 10 ** 17}, "within"), ("short", {"length": 7}, "7 bytes")):
+            with self.subTest(location, **more):
+                tensor = onnx.tensor("w", [2, 3, 3, 3], more=onnx.external(location, **more))
+                model = self.file("inside/m.onnx", small(initializers=[tensor]))
+                self.refused(self.execute("import", model, "-o", "out.json"), BAD_INPUT, '"w"', wanted)
+
+    def test_graph(self):
+        inputs, outputs = [onnx.value("x", ["N", 4])], [onnx.value("y", [])]
+
+        def nodes(*list_):
+            return onnx.model(onnx.graph(list_, inputs, outputs))
+        self.bad(nodes(onnx.node("Relu", ["b"], ["a"], "one"), onnx.node("Relu", ["a"], ["b"], "two"),
+                       onnx.node("Add", ["a", "x"], ["y"])), '"one"', '"two"', "cycles")
+        self.bad(nodes(onnx.node("Relu", ["y"], ["y"], "self")), '"self"', "cycles")
+        self.bad(nodes(onnx.node("Relu", ["x"], ["y"], "one"), onnx.node("Relu", ["x"], ["y"], "two")),
+                 '"two"', '"y"', "once")
+        self.bad(nodes(onnx.node("Relu", ["x"], ["x"])), "an input")
+        self.bad(nodes(onnx.node("Relu", ["nothing"], ["y"], "it")), '"nothing"', '"it"')
+        self.bad(nodes(onnx.node("Relu", ["x"], ["z"])), 'output[0]: found "y"')
+        self.bad(small(inputs=[onnx.value("x", ["N", 3, 5, -5])]), '"x"', "-5")
+        self.bad(small(inputs=[onnx.value("x", ["N", 3, 5, 5])] * 2), '"x"', "once")
+        self.bad(small(initializers=[onnx.tensor("w", [1], [1.0])] * 2), '"w"', "once")
+        self.bad(onnx.model(onnx.graph([onnx.node("Relu", ["x"], ["y"])], inputs, [onnx.value("x", [])])),
+                 'output "x"', "an input")
+
+    def test_cut_off_and_damaged_files(self):
+        """Imports or is refused; tests/unit/test_onnx_damage.c does every byte."""
+        whole = small()
+        code, *_ = self.execute("import", self.file("m.onnx", whole), "-o", "out.json")
+        self.assertEqual(code, OK)
+        random.seed(1)
+        cases = [whole[:n] for n in random.sample(range(len(whole)), 20)]
+        for _ in range(20):
+            at = random.randrange(len(whole))
+            cases.append(whole[:at] + bytes([random.randrange(256)]) + whole[at + 1:])
+        for content in cases:
+            code, _, err = self.execute("import", self.file("m.onnx", content), "-o", "out.json")
+            self.assertIn(code, (OK, BAD_INPUT), err)
+
+
+if __name__ == "__main__":
+    harness.main()
