@@ -288,7 +288,7 @@ class Refusals(ImportTest):
         self.refused(self.execute("import", model, "--check", "-o", "a.json"), USAGE, "--check")
         self.refused(self.execute("import", model, "-o", "a.safetensors"), USAGE, ".json")
         self.refused(self.execute("import", "nowhere.onnx", "-o", "a.json"), FAILURE, "nowhere.onnx")
-        self.refused(self.execute("run", "nowhere.onnx"), FAILURE, "nowhere.onnx")
+        self.refused(self.execute("run", "nowhere.onnx", "--device", "cpu"), FAILURE, "nowhere.onnx")
 
 
 class BadFiles(ImportTest):

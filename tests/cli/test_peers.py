@@ -191,12 +191,9 @@ class Measuring(CommandTest):
         self.library = pathlib.Path(harness.COMMAND).parent / "libconvsched.so"
         if not self.library.exists():
             self.skipTest(f"no {self.library}")
+        if any(name in self.library.read_bytes() for name in (b"libasan.so", b"libtsan.so")):
+            self.skipTest("a sanitizer must come first in a process")  # and ends one where it does not
         import contenders
-        import convsched
-        try:
-            convsched.Library(str(self.library))
-        except OSError as error:  # of a sanitizer, which must come first in a process
-            self.skipTest(str(error))
 
         class Fake(contenders.Contender):
             figures = {"nchw": 30.0, "nhwc": 20.0}
