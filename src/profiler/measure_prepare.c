@@ -13,14 +13,6 @@ typedef struct prepare_job {
   } * items; /* trials to prepare */
 } prepare_job;
 
-/* What the profile knows of a candidate already; NULL: nothing. */
-static const cs_record *find_record(const cs_op_profile *known, const char *id) {
-  for (int i = 0; known && i < known->n_records; i++) {
-    if (strcmp(known->records[i].candidate.id, id) == 0) return &known->records[i];
-  }
-  return NULL;
-}
-
 static cs_status enumerate_body(void *user, int64_t index, int worker) {
   prepare_job *job = user;
   cs_operation *operation = &job->operations[index];
@@ -80,7 +72,7 @@ static void take_known_rejections(const cs_measuring *measuring, cs_operation *o
   const cs_op_profile *known = cs_profile_find(measuring->profile, operation->signature);
   for (int i = 0; i < operation->n_trials; i++) {
     cs_trial *trial = &operation->trials[i];
-    const cs_record *record = find_record(known, trial->candidate.id);
+    const cs_record *record = cs_op_profile_record(known, trial->candidate.id);
     if (record && record->measured.rejected) {
       cs_trial_reject_text(trial, "%s", record->measured.reason);
       trial->recorded = true;

@@ -100,14 +100,14 @@ bool takes(const cs_op_desc *desc) {
   if (!fits_narrow(view_of(&desc->output)) || !fits_narrow(view_of(&desc->inputs[0]))) return false;
   if (conv->dilations[1] != 1 && conv->kernel[1] != 1) return false;
   const int64_t *in = desc->inputs[0].shape.dims;
-  if (in[1] < 1 || in[1] > kChannelsMost || columns_of(desc) > 65535) return false;
+  if (in[1] < 1 || in[1] > kChannelsMost) return false;
   /* So that nothing that follows overflows. */
   for (int axis = 0; axis < 2; axis++) {
     if (conv->kernel[axis] > kFewGroupsMost || conv->strides[axis] > kFewGroupsMost) return false;
     if (conv->dilations[axis] > kFewGroupsMost || in[2 + axis] > kExtentMost) return false;
     if (conv->pads[axis] > kExtentMost || conv->pads[2 + axis] > kExtentMost) return false;
   }
-  return conv->kernel[0] * sum_of(desc).groups < kFewGroupsMost;
+  return conv->kernel[0] * sum_of(desc).groups < kFewGroupsMost && columns_of(desc) <= 65535;
 }
 
 int few_variants(const cs_op_desc *desc, const char **ids, int capacity) {
@@ -148,7 +148,6 @@ void few_pack(const cs_op_desc *desc, const float *weight, const float *bias, vo
   cs_dtype dtype = desc->output.dtype;
   bool f32 = dtype == CS_DTYPE_F32;
   int across = fragments_across(desc);
-  int64_t index = 0; /* of the element written next */
   memset(host_out, 0, (size_t)few_weight_bytes(desc));
   for (int64_t column = 0; column < columns_of(desc); column++)
     for (int64_t step = 0; step < s.steps; step++)
@@ -160,7 +159,7 @@ void few_pack(const cs_op_desc *desc, const float *weight, const float *bias, vo
             int n = lane / 4; /* column of the fragment */
             int first = f32 ? fragment_filter<float>(j, n / 2) : fragment_filter<__half>(j, n / 2);
             int64_t filter = column * across * 8 + first + n % 2;
-            index = ((column * s.steps + step) * across / 2 + j / 2) * 32 + lane;
+            int64_t index = ((column * s.steps + step) * across / 2 + j / 2) * 32 + lane;
             index = (index * 2 + j % 2) * (f32 ? 2 : 4) + e;
             put_rounded(dtype, host_out, index,
                         weight_at(desc, s, weight, filter, group / s.groups,
@@ -224,15 +223,10 @@ FewParams params_of(const cs_op_desc *desc, const void *x, const void *weights, 
 template <typename T, typename C, typename S>
 cs_status launch_tile(const FewParams &params, int64_t columns, size_t shared,
                       cudaStream_t stream) {
-  auto kernel = cs_conv_few_kernel<T, C, S>;
-  cudaError_t error =
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)kSharedMost);
-  if (error != cudaSuccess) return launch_error("conv_few", error);
   int64_t blocks = ((int64_t)params.tiles + params.tiles_a_block - 1) / params.tiles_a_block;
-  void *args[] = {const_cast<FewParams *>(&params)};
-  error = cudaLaunchKernel(kernel, dim3((unsigned)blocks, (unsigned)columns), dim3(C::kThreads),
-                           args, shared, stream);
-  return error == cudaSuccess ? CS_OK : launch_error("conv_few", error);
+  return launch_kernel_shared("conv_few", cs_conv_few_kernel<T, C, S>,
+                              dim3((unsigned)blocks, (unsigned)columns), dim3(C::kThreads), params,
+                              shared, (int)kSharedMost, stream);
 }
 
 template <typename S>

@@ -240,14 +240,9 @@ int64_t arrange(MmaParams *params, const MmaVariant *variant) {
 
 template <typename T, typename C, bool POINTWISE>
 cs_status launch_tile(const MmaParams &params, int64_t blocks, cudaStream_t stream) {
-  auto kernel = cs_conv_mma_kernel<T, C, POINTWISE>;
-  cudaError_t error =
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, C::kShared);
-  if (error != cudaSuccess) return launch_error("conv_mma", error);
-  void *args[] = {const_cast<MmaParams *>(&params)};
-  error =
-      cudaLaunchKernel(kernel, dim3((unsigned)blocks), dim3(C::kThreads), args, C::kShared, stream);
-  return error == cudaSuccess ? CS_OK : launch_error("conv_mma", error);
+  return launch_kernel_shared("conv_mma", cs_conv_mma_kernel<T, C, POINTWISE>,
+                              dim3((unsigned)blocks), dim3(C::kThreads), params, C::kShared,
+                              C::kShared, stream);
 }
 
 template <typename T, typename C>
