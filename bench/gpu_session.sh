@@ -44,14 +44,15 @@ pack() {
     cp "$file" "$work/$build/tests/"
   done
   linked=$(ldd "$work/$build/convsched" "$work/$build"/tests/test_*)
-  for library in libdnnl libcmocka libjansson libgomp; do
+  for library in libdnnl libcmocka libjansson libgomp libprotobuf-c; do
     file=$(awk -v l="$library" 'index($1, l ".") == 1 && !found++ { print $3 }' <<<"$linked")
     [ -n "$file" ] || { say "$library: not linked, left out" && continue; }
     cp -L "$file" "$work/lib/$(basename "$file")"
   done
   printf '%s\n' "$build" >"$work/lib/BUILD"
   find "$work" -type f \( -perm -100 -o -name '*.so*' \) -exec strip --strip-unneeded {} + 2>/dev/null || true
-  XZ_OPT='-T0 -2' tar -C "$work" -cJf "$archive" .
+  # The tests hold the same kernels: a dictionary over all of them keeps one copy.
+  XZ_OPT='--lzma2=preset=1,dict=512MiB' tar -C "$work" -cJf "$archive" .
   say "$archive: $(du -h "$archive" | cut -f 1)"
 }
 
