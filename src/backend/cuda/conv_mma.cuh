@@ -1,8 +1,8 @@
-/* The kernel of conv_mma.cu: its tiles, what it gets, and how it loads, multiplies and stores. */
+/* The kernel of conv_mma.cu: its tiles, what it gets, and how it loads and multiplies. */
 #ifndef CONVSCHED_BACKEND_CUDA_CONV_MMA_CUH_
 #define CONVSCHED_BACKEND_CUDA_CONV_MMA_CUH_
 
-#include "backend/cuda/tensor_core.cuh"
+#include "backend/cuda/conv_tile.cuh"
 #include "backend/cuda/wgmma.cuh"
 
 /* Included once: everything here is the including file's own. */
@@ -45,19 +45,13 @@ struct AsyncTile {
   static_assert(STAGES >= 3, "a stage being read, one being multiplied, one being loaded");
 };
 
-struct MmaPart {
-  const void *x, *w, *residual;
-  const float *bias;
-  void *y;
-  int32_t rows, filters, channels, steps; /* steps: stages that the sum takes */
-  int32_t packed, w_row;                  /* packed filters, and elements between them */
+struct MmaPart : ConvOutput {
+  const void *x, *w;
+  int32_t channels;
+  int32_t packed, w_row; /* packed filters, and elements between them */
   int32_t height, width, taps_h, taps_w;
   int32_t stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left;
-  Strides<false> in, out, added;
-  FastDiv out_w, out_h;
-  Activation act;
-  int32_t first, columns; /* the part's first block; tiles side by side */
-  bool wide;              /* 16-byte stores (and residual loads) are possible */
+  Strides<false> in;
 };
 
 struct MmaParams {
@@ -282,24 +276,6 @@ __device__ __forceinline__ void put_sums(float *sums, int warp_m, int warp_n, in
             make_float2(sum[i][j][half * 2], sum[i][j][half * 2 + 1]);
 }
 
-/* V filters of one pixel: bias, residual, activation. */
-template <typename T, int V>
-__device__ __forceinline__ void store_pixel(const MmaPart &p, const float *sum, int32_t filter,
-                                            int32_t y, int32_t added) {
-  float v[V];
-#pragma unroll
-  for (int i = 0; i < V; i++)
-    v[i] = sum[i] + (p.bias != nullptr ? __ldg(p.bias + filter + i) : 0.f);
-  if (p.residual != nullptr) {
-    float r[V];
-    load_vector<T, V>(static_cast<const T *>(p.residual) + added, r);
-#pragma unroll
-    for (int i = 0; i < V; i++) v[i] += r[i];
-  }
-  activate<V>(p.act, v);
-  store_vector<T, V>(static_cast<T *>(p.y) + y, v);
-}
-
 template <typename T, typename C, int V>
 __device__ __forceinline__ void store_tile(const MmaPart &p, const float *sums, int row0,
                                            int column0) {
@@ -321,75 +297,6 @@ __device__ __forceinline__ void store_tile(const MmaPart &p, const float *sums, 
     store_pixel<T, V>(p, sum, filter, n * p.out.n + h * p.out.h + q * p.out.w + filter,
                       n * p.added.n + h * p.added.h + q * p.added.w + filter);
   }
-}
-
-/* A fragment's vector of filters of one pixel, from registers. */
-template <typename T>
-__device__ __forceinline__ void store_vector_of(const MmaPart &p, const Slope &act,
-                                                float (&v)[kVector<T>], int32_t filter, int32_t y,
-                                                int32_t added) {
-  constexpr int V = kVector<T>;
-  if (p.bias != nullptr) {
-#pragma unroll
-    for (int e = 0; e < V; e += 4) {
-      float4 bias = __ldg(reinterpret_cast<const float4 *>(p.bias + filter + e));
-      v[e] += bias.x, v[e + 1] += bias.y, v[e + 2] += bias.z, v[e + 3] += bias.w;
-    }
-  }
-  if (p.residual != nullptr) {
-    float r[V];
-    load_vector<T, V>(static_cast<const T *>(p.residual) + added + filter, r);
-#pragma unroll
-    for (int e = 0; e < V; e++) v[e] += r[e];
-  }
-#pragma unroll
-  for (int e = 0; e < V; e++) v[e] = act.of(v[e]);
-  store_vector<T, V>(static_cast<T *>(p.y) + y + filter, v);
-}
-
-/* The same one by one, with any activation, where vectors would not be aligned. */
-template <typename T>
-__device__ __forceinline__ void store_singles_of(const MmaPart &p, const float (&v)[kVector<T>],
-                                                 int32_t filter, int32_t y, int32_t added) {
-#pragma unroll
-  for (int e = 0; e < kVector<T>; e++) {
-    if (filter + e >= p.filters) continue;
-    float value = v[e] + (p.bias != nullptr ? p.bias[filter + e] : 0.f);
-    if (p.residual != nullptr)
-      value += Convert<T>::from(static_cast<const T *>(p.residual)[added + filter + e]);
-    static_cast<T *>(p.y)[y + filter + e] = Convert<T>::to(activated(p.act, value));
-  }
-}
-
-/* Warps that share no sum store from their registers. */
-template <typename T, typename C>
-__device__ __forceinline__ void store_fragments(const MmaPart &p, const Sums<C> &sum, int32_t row0,
-                                                int32_t column0) {
-  constexpr int V = kVector<T>;
-  int lane = (int)threadIdx.x % 32;
-  Slope act = slope_of(p.act);
-#pragma unroll
-  for (int i = 0; i < C::kMmaM; i++)
-#pragma unroll
-    for (int half = 0; half < 2; half++) {
-      int32_t pixel = row0 + i * 16 + half * 8 + lane / 4, q, h;
-      if (pixel >= p.rows) continue;
-      int32_t n = divide(divide(pixel, p.out_w, &q), p.out_h, &h);
-      int32_t y = n * p.out.n + h * p.out.h + q * p.out.w;
-      int32_t added = n * p.added.n + h * p.added.h + q * p.added.w;
-#pragma unroll
-      for (int j = 0; j < C::kMmaN; j += V / 2) {
-        int32_t filter = column0 + fragment_filter<T>(j, lane % 4);
-        if (filter >= p.filters) continue;
-        float v[V];
-#pragma unroll
-        for (int e = 0; e < V; e++) v[e] = sum[i][j + e / 2][half * 2 + e % 2];
-        if (p.wide && act.any)
-          store_vector_of<T>(p, act, v, filter, y, added);
-        else
-          store_singles_of<T>(p, v, filter, y, added);
-      }
-    }
 }
 
 /* ---- The kernel ---- */
@@ -415,7 +322,10 @@ __global__ void __launch_bounds__(C::kThreads)
     multiply_tile<T, C, POINTWISE>(p, row0, column0, stages, sum);
   }
   if constexpr (C::kWarpsK == 1) {
-    store_fragments<T, C>(p, sum, row0 + warp_m * C::kWarpM, column0 + warp_n * C::kWarpN);
+#pragma unroll
+    for (int i = 0; i < C::kMmaM; i++)
+      store_fragments<T, C::kMmaN>(p, sum[i], row0 + warp_m * C::kWarpM + i * 16,
+                                   column0 + warp_n * C::kWarpN);
   } else {
     float *sums = reinterpret_cast<float *>(shared);
     put_sums<T, C>(sums, warp_m, warp_n, warp_k, sum);

@@ -337,10 +337,15 @@ struct KernelFamily {
   void (*pack)(const cs_op_desc *desc, const float *weight, const float *bias, void *host_out);
   cs_status (*launch)(const cs_op_desc *desc, const char *id, const void *const *inputs,
                       const void *weights, void *output, cudaStream_t stream);
+  /* Both NULL: no variant takes several operations in one launch. */
+  bool (*merges)(const char *id);
+  /* Of one dtype, 1 to CS_CUDA_MERGE_MOST, of a variant that merges. */
+  cs_status (*launch_merged)(const cs_cuda_merge_part *parts, int n, const char *id,
+                             cudaStream_t stream);
 };
 extern const KernelFamily cs_pool_family, cs_pool_strip_family, cs_global_pool_family,
     cs_lrn_family, cs_softmax_family, cs_batch_norm_family, cs_elementwise_family, cs_copy_family,
-    cs_pad_family, cs_gemm_family, cs_conv_family, cs_mma_family, cs_few_family;
+    cs_pad_family, cs_gemm_family, cs_conv_family, cs_mma_family, cs_tma_family, cs_few_family;
 
 /* Appends an id while there is room; counts always. */
 inline void add_variant(const char **ids, int capacity, int *count, const char *id) {

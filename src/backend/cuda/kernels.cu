@@ -37,7 +37,7 @@ static const KernelFamily *family_of(cs_op op) {
 }
 
 /* Further families for the same operators. */
-static const KernelFamily *const kFurther[] = {&cs_mma_family, &cs_few_family,
+static const KernelFamily *const kFurther[] = {&cs_tma_family, &cs_mma_family, &cs_few_family,
                                                &cs_pool_strip_family};
 
 int cs_cuda_kernel_variants(const cs_op_desc *desc, const char **ids, int capacity) {
@@ -94,4 +94,29 @@ cs_status cs_cuda_kernel_launch(const cs_op_desc *desc, const char *id, const vo
   const KernelFamily *family;
   CS_RETURN_IF_ERROR(find_variant(desc, id, &family));
   return family->launch(desc, id, inputs, weights, output, stream);
+}
+
+/* ---- Several operations in one launch ---- */
+
+/* NULL: it does not merge. */
+static const KernelFamily *merging_family(const char *id) {
+  for (const KernelFamily *family : kFurther)
+    if (family->merges && family->merges(id)) return family;
+  return NULL;
+}
+
+bool cs_cuda_kernel_merges(const char *id) {
+  return merging_family(id) != NULL;
+}
+
+cs_status cs_cuda_kernel_launch_merged(const cs_cuda_merge_part *parts, int n, const char *id,
+                                       cudaStream_t stream) {
+  const KernelFamily *family = merging_family(id);
+  if (!family || n < 1 || n > CS_CUDA_MERGE_MOST)
+    return cs_error(CS_CODE_BAD_INPUT, "%d operations in one launch of \"%s\"; 1 to %d of one that merges",
+                    n, id, CS_CUDA_MERGE_MOST);
+  for (int i = 1; i < n; i++)
+    if (parts[i].desc->output.dtype != parts[0].desc->output.dtype)
+      return cs_error(CS_CODE_BAD_INPUT, "operation %d of a launch of %s has another dtype", i, id);
+  return family->launch_merged(parts, n, id, stream);
 }

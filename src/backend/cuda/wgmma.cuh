@@ -46,11 +46,16 @@ __device__ __forceinline__ void wgmma_wait() {
 #define CS_SUM_4(i) "+f"(sum[i][0]), "+f"(sum[i][1]), "+f"(sum[i][2]), "+f"(sum[i][3])
 #define CS_SUM_16(i) CS_SUM_4(i), CS_SUM_4((i) + 1), CS_SUM_4((i) + 2), CS_SUM_4((i) + 3)
 #define CS_SUM_32(i) CS_SUM_16(i), CS_SUM_16((i) + 4)
+#define CS_SUM_48(i) CS_SUM_32(i), CS_SUM_16((i) + 8)
 #define CS_SUM_64(i) CS_SUM_32(i), CS_SUM_32((i) + 8)
 #define CS_SUM_96(i) CS_SUM_64(i), CS_SUM_32((i) + 16)
+#define CS_NAMES_16 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
 #define CS_NAMES_32                                                                            \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, " \
   "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define CS_NAMES_48 \
+  CS_NAMES_32       \
+  ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"
 #define CS_NAMES_64                                                                              \
   CS_NAMES_32                                                                                    \
   ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, " \
@@ -90,7 +95,11 @@ __device__ __forceinline__ void wgmma_wait() {
 template <typename T, int N>
 __device__ __forceinline__ void wgmma(float (&sum)[N / 8][4], uint64_t a, uint64_t b) {
 #if CS_WGMMA
-  if constexpr (N == 64)
+  if constexpr (N == 32)
+    CS_WGMMA_ANY(32, CS_NAMES_16, "%16", "%17", CS_SUM_16(0));
+  else if constexpr (N == 96)
+    CS_WGMMA_ANY(96, CS_NAMES_48, "%48", "%49", CS_SUM_48(0));
+  else if constexpr (N == 64)
     CS_WGMMA_ANY(64, CS_NAMES_32, "%32", "%33", CS_SUM_32(0));
   else if constexpr (N == 128)
     CS_WGMMA_ANY(128, CS_NAMES_64, "%64", "%65", CS_SUM_64(0));
@@ -99,15 +108,18 @@ __device__ __forceinline__ void wgmma(float (&sum)[N / 8][4], uint64_t a, uint64
 #else
   (void)sum, (void)a, (void)b;
 #endif
-  static_assert(N == 64 || N == 128 || N == 192, "one of the shapes above");
+  static_assert(N == 32 || N == 64 || N == 96 || N == 128 || N == 192, "a shape above");
 }
 
 #undef CS_SUM_4
 #undef CS_SUM_16
 #undef CS_SUM_32
+#undef CS_SUM_48
 #undef CS_SUM_64
 #undef CS_SUM_96
+#undef CS_NAMES_16
 #undef CS_NAMES_32
+#undef CS_NAMES_48
 #undef CS_NAMES_64
 #undef CS_NAMES_96
 #undef CS_WGMMA_16

@@ -1,0 +1,266 @@
+/* What convolutions in NHWC on tensor-core tiles (rows: output pixels, columns: filters) share:
+ * which operations they take, the order of packed filters, the parts of a launch, and how sums
+ * leave for the output. */
+#ifndef CONVSCHED_BACKEND_CUDA_CONV_TILE_CUH_
+#define CONVSCHED_BACKEND_CUDA_CONV_TILE_CUH_
+
+#include "backend/cuda/tensor_core.cuh"
+
+/* Everything here is the including file's own. */
+namespace {
+
+/* What becomes of the sums, and a part's place in a launch. */
+struct ConvOutput {
+  void *y;
+  const void *residual;
+  const float *bias;
+  int32_t rows, filters, steps; /* output pixels; stages that the sum takes */
+  Strides<false> out, added;    /* added: of the residual */
+  FastDiv out_w, out_h;
+  Activation act;
+  int32_t first, columns; /* the part's first block; tiles side by side */
+  bool wide;              /* 16-byte stores (and residual loads) are possible */
+};
+
+/* ---- Which operations ---- */
+
+constexpr int64_t kTapsMost = 15; /* of an axis: bits of half a word, and one more */
+constexpr int kColumnsMost = 256; /* of a tile */
+
+/* With the padding, as offsets of taps outside are added up too. */
+inline bool window_fits_narrow(const cs_op_desc *desc) {
+  const int64_t *pads = desc->attrs.conv.pads;
+  View in = view_of(&desc->inputs[0]);
+  int64_t left = kNarrowLimit - view_last(in);
+  for (int axis = 0; axis < 2; axis++) {
+    int64_t extent = in.dim[2 + axis] + pads[axis] + pads[2 + axis];
+    int64_t stride = cs_max_i64(in.stride[2 + axis], 1);
+    if (extent >= left / stride) return false;
+    left -= extent * stride;
+  }
+  return true;
+}
+
+/* Elements of a filter with channels, or the whole sum, filled up to `granule` bytes. */
+inline int64_t filled_elements(const cs_op_desc *desc, int64_t elements, int64_t granule) {
+  return cs_round_up(elements, granule / cs_dtype_size(desc->output.dtype));
+}
+
+/* NHWC with 16-byte vectors of channels, one group, offsets that fit 32 bits. */
+inline bool tiles_take(const cs_op_desc *desc) {
+  if (desc->op != CS_OP_CONV || desc->precision == CS_PRECISION_F32) return false;
+  const cs_conv_attrs *conv = &desc->attrs.conv;
+  int width = 16 / (int)cs_dtype_size(desc->output.dtype);
+  if (desc->output.shape.rank != 4 || conv->group != 1) return false;
+  if (conv->kernel[0] > kTapsMost || conv->kernel[1] > kTapsMost) return false;
+  if (desc->output.layout != CS_LAYOUT_NHWC || view_of(&desc->output).stride[1] != 1) return false;
+  int64_t channels = filled_elements(desc, desc->inputs[0].shape.dims[1], 256);
+  bool narrow = fits_narrow(view_of(&desc->output)) &&
+                conv->kernel[0] * conv->kernel[1] * channels <
+                    kNarrowLimit / (conv->out_channels + kColumnsMost);
+  for (int i = 0; i < desc->n_inputs; i++)
+    narrow = narrow && fits_narrow(view_of(&desc->inputs[i]));
+  if (desc->has_residual && view_of(&desc->inputs[desc->n_inputs - 1]).stride[1] != 1) return false;
+  return narrow && window_fits_narrow(desc) && desc->inputs[0].shape.dims[1] % width == 0 &&
+         channels_vectorise(&desc->inputs[0], width);
+}
+
+/* A tile that would compute more than four times what is asked for is not worth measuring. */
+inline bool tile_is_worthwhile(const cs_op_desc *desc, int rows, int columns) {
+  int64_t filters = desc->attrs.conv.out_channels;
+  int64_t pixels = view_elements(view_of(&desc->output)) / filters;
+  return cs_round_up(filters, columns) * cs_round_up(pixels, rows) <= 4 * filters * pixels;
+}
+
+/* wgmma was compiled in, and the current device has it: sm_90a is for compute capability 9.0. */
+inline bool device_has_wgmma() {
+#if CS_CUDA_SM90A
+  int device, major, minor;
+  bool known =
+      cudaGetDevice(&device) == cudaSuccess &&
+      cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
+      cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) == cudaSuccess;
+  if (!known) (void)cudaGetLastError(); /* there is no device */
+  return known && major == 9 && minor == 0;
+#else
+  return false;
+#endif
+}
+
+/* ---- Packed filters: permuted (fragment_filter), the last group filled with zeros ---- */
+
+inline int64_t packed_filters(const cs_op_desc *desc) {
+  return filled_elements(desc, desc->attrs.conv.out_channels, 64);
+}
+
+/* Where among the packed filters a filter comes. */
+template <typename T>
+inline int64_t packed_row(int64_t filter) {
+  constexpr int kTogether = 4 * kVector<T>; /* filters permuted among themselves */
+  int64_t in = filter % kTogether;
+  for (int column = 0; column < kTogether; column++)
+    if (fragment_filter<T>(column / 8, column % 8 / 2) + column % 2 == in)
+      return filter - in + column;
+  return filter; /* not reached: it is a permutation */
+}
+
+/* put(row, tap, channel, value) for every weight, rounded to tf32 where that is what is multiplied.
+ */
+template <typename PUT>
+inline void pack_filters(const cs_op_desc *desc, const float *weight, PUT put) {
+  const cs_conv_attrs *conv = &desc->attrs.conv;
+  int64_t taps = conv->kernel[0] * conv->kernel[1], channels = desc->inputs[0].shape.dims[1];
+  bool f32 = desc->output.dtype == CS_DTYPE_F32;
+  for (int64_t k = 0; k < conv->out_channels; k++) {
+    int64_t row = f32 ? packed_row<float>(k) : packed_row<__half>(k);
+    for (int64_t c = 0; c < channels; c++)
+      for (int64_t tap = 0; tap < taps; tap++) {
+        float value = *weight++;
+        put(row, tap, c, f32 ? round_tf32(value) : value);
+      }
+  }
+}
+
+/* ---- Parts of a launch ---- */
+
+/* All but steps and first. `bias_at`: of the bias behind the packed filters, bytes. */
+inline void fill_output(const cs_cuda_merge_part *from, int tile_columns, int64_t bias_at,
+                        ConvOutput *p) {
+  const cs_op_desc *desc = from->desc;
+  const cs_conv_attrs *conv = &desc->attrs.conv;
+  View out = view_of(&desc->output);
+  int width = 16 / (int)cs_dtype_size(desc->output.dtype);
+  p->y = from->output;
+  p->wide = conv->out_channels % width == 0 && channels_vectorise(&desc->output, width);
+  if (desc->has_bias)
+    p->bias = reinterpret_cast<const float *>(static_cast<const char *>(from->weights) + bias_at);
+  if (desc->has_residual) {
+    const cs_tensor_desc *residual = &desc->inputs[desc->n_inputs - 1];
+    p->residual = from->inputs[desc->n_inputs - 1];
+    p->added = strides_of<false>(view_of(residual).stride);
+    p->wide = p->wide && channels_vectorise(residual, width);
+  }
+  p->rows = (int32_t)(out.dim[0] * out.dim[2] * out.dim[3]);
+  p->filters = (int32_t)conv->out_channels;
+  p->out = strides_of<false>(out.stride);
+  set_divisor(&p->out_w, out.dim[3]);
+  set_divisor(&p->out_h, out.dim[2]);
+  p->act = activation_of(desc->activation);
+  p->columns = (p->filters + tile_columns - 1) / tile_columns;
+}
+
+/* Parts with the longest sums first, so that short ones fill the end; their first blocks. Returns
+ * how many blocks there are. */
+template <typename Part>
+inline int64_t arrange(Part *parts, int n, int tile_rows) {
+  for (int i = 1; i < n; i++)
+    for (int j = i; j > 0 && parts[j].steps > parts[j - 1].steps; j--) {
+      Part other = parts[j];
+      parts[j] = parts[j - 1];
+      parts[j - 1] = other;
+    }
+  int64_t blocks = 0;
+  for (int i = 0; i < n; i++) {
+    parts[i].first = (int32_t)cs_min_i64(blocks, INT32_MAX);
+    blocks += (int64_t)parts[i].columns * ((parts[i].rows + (int64_t)tile_rows - 1) / tile_rows);
+  }
+  return blocks;
+}
+
+inline cs_status too_many_blocks(const char *kernel, int64_t blocks) {
+  return cs_error(CS_CODE_BAD_INPUT, "kernel %s: %lld blocks; at most %d fit", kernel,
+                  (long long)blocks, INT32_MAX);
+}
+
+/* ---- Storing ---- */
+
+/* V filters of one pixel: bias, residual, activation. */
+template <typename T, int V>
+__device__ __forceinline__ void store_pixel(const ConvOutput &p, const float *sum, int32_t filter,
+                                            int32_t y, int32_t added) {
+  float v[V];
+#pragma unroll
+  for (int i = 0; i < V; i++)
+    v[i] = sum[i] + (p.bias != nullptr ? __ldg(p.bias + filter + i) : 0.f);
+  if (p.residual != nullptr) {
+    float r[V];
+    load_vector<T, V>(static_cast<const T *>(p.residual) + added, r);
+#pragma unroll
+    for (int i = 0; i < V; i++) v[i] += r[i];
+  }
+  activate<V>(p.act, v);
+  store_vector<T, V>(static_cast<T *>(p.y) + y, v);
+}
+
+/* A fragment's vector of filters of one pixel, from registers. */
+template <typename T>
+__device__ __forceinline__ void store_vector_of(const ConvOutput &p, const Slope &act,
+                                                float (&v)[kVector<T>], int32_t filter, int32_t y,
+                                                int32_t added) {
+  constexpr int V = kVector<T>;
+  if (p.bias != nullptr) {
+#pragma unroll
+    for (int e = 0; e < V; e += 4) {
+      float4 bias = __ldg(reinterpret_cast<const float4 *>(p.bias + filter + e));
+      v[e] += bias.x, v[e + 1] += bias.y, v[e + 2] += bias.z, v[e + 3] += bias.w;
+    }
+  }
+  if (p.residual != nullptr) {
+    float r[V];
+    load_vector<T, V>(static_cast<const T *>(p.residual) + added + filter, r);
+#pragma unroll
+    for (int e = 0; e < V; e++) v[e] += r[e];
+  }
+#pragma unroll
+  for (int e = 0; e < V; e++) v[e] = act.of(v[e]);
+  store_vector<T, V>(static_cast<T *>(p.y) + y + filter, v);
+}
+
+/* The same one by one, with any activation, where vectors would not be aligned. */
+template <typename T>
+__device__ __forceinline__ void store_singles_of(const ConvOutput &p, const float (&v)[kVector<T>],
+                                                 int32_t filter, int32_t y, int32_t added) {
+#pragma unroll
+  for (int e = 0; e < kVector<T>; e++) {
+    if (filter + e >= p.filters) continue;
+    float value = v[e] + (p.bias != nullptr ? p.bias[filter + e] : 0.f);
+    if (p.residual != nullptr)
+      value += Convert<T>::from(static_cast<const T *>(p.residual)[added + filter + e]);
+    static_cast<T *>(p.y)[y + filter + e] = Convert<T>::to(activated(p.act, value));
+  }
+}
+
+/* What a warp has of 16 pixels from row0 on and FRAGMENTS · 8 filters from column0 on, from its
+ * registers. */
+template <typename T, int FRAGMENTS>
+__device__ __forceinline__ void store_fragments(const ConvOutput &p,
+                                                const float (&sum)[FRAGMENTS][4], int32_t row0,
+                                                int32_t column0) {
+  constexpr int V = kVector<T>;
+  int lane = (int)threadIdx.x % 32;
+  Slope act = slope_of(p.act);
+#pragma unroll
+  for (int half = 0; half < 2; half++) {
+    int32_t pixel = row0 + half * 8 + lane / 4, q, h;
+    if (pixel >= p.rows) continue;
+    int32_t n = divide(divide(pixel, p.out_w, &q), p.out_h, &h);
+    int32_t y = n * p.out.n + h * p.out.h + q * p.out.w;
+    int32_t added = n * p.added.n + h * p.added.h + q * p.added.w;
+#pragma unroll
+    for (int j = 0; j < FRAGMENTS; j += V / 2) {
+      int32_t filter = column0 + fragment_filter<T>(j, lane % 4);
+      if (filter >= p.filters) continue;
+      float v[V];
+#pragma unroll
+      for (int e = 0; e < V; e++) v[e] = sum[j + e / 2][half * 2 + e % 2];
+      if (p.wide && act.any)
+        store_vector_of<T>(p, act, v, filter, y, added);
+      else
+        store_singles_of<T>(p, v, filter, y, added);
+    }
+  }
+}
+
+}  // namespace
+
+#endif

@@ -1,0 +1,147 @@
+/* The kernel of conv_tma.cu: one warp has the copy engine fill a ring of stages, the others
+ * multiply them by wgmma. */
+#ifndef CONVSCHED_BACKEND_CUDA_CONV_TMA_CUH_
+#define CONVSCHED_BACKEND_CUDA_CONV_TMA_CUH_
+
+#include "backend/cuda/conv_tile.cuh"
+#include "backend/cuda/tma.cuh"
+
+/* Included once: everything here is the including file's own. */
+namespace {
+
+constexpr int kStageRow = 128; /* bytes of the sum a stage */
+
+/* A block's tile: M pixels × N filters by GROUPS times four warps, each group M / GROUPS of the
+ * pixels; BLOCKS fit on an SM. */
+template <int M, int N, int STAGES, int GROUPS, int BLOCKS>
+struct TmaTile {
+  static constexpr int kM = M, kN = N, kStages = STAGES, kGroups = GROUPS, kBlocks = BLOCKS;
+  static constexpr int kParts = M / GROUPS / 64; /* of 64 pixels, of a group */
+  static constexpr int kWarps = 4 * GROUPS;      /* that multiply; the one behind them copies */
+  static constexpr int kThreads = 32 * kWarps + 32;
+  static constexpr int kStageBytes = (M + N) * kStageRow;
+  static constexpr int kAlignment = 1024; /* of a stage: what the swizzle repeats after */
+  static constexpr int kShared = kAlignment + STAGES * (kStageBytes + 16);
+  static_assert(M % (64 * GROUPS) == 0 && N % 32 == 0, "whole products, whole groups of filters");
+};
+
+struct TmaPart : ConvOutput {
+  CUtensorMap x;
+  const char *w;          /* [stage][packed filter][128 bytes], swizzled */
+  int32_t packed, chunks; /* chunks: stages of a tap */
+  int32_t stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left;
+  int32_t taps_w;
+};
+
+struct TmaParams {
+  TmaPart part[CS_CUDA_MERGE_MOST];
+  int n;
+};
+
+/* Stages in shared memory, the barriers that say that they are full, those that say empty. */
+template <typename C>
+struct Ring {
+  uint32_t stages, full, empty;
+  int slot = 0;
+  uint32_t parity = 0;
+  __device__ __forceinline__ explicit Ring(uint32_t shared) {
+    stages = (shared + C::kAlignment - 1) / C::kAlignment * C::kAlignment;
+    full = stages + C::kStages * C::kStageBytes, empty = full + C::kStages * 8;
+  }
+  __device__ __forceinline__ uint32_t stage() const {
+    return stages + (uint32_t)(slot * C::kStageBytes);
+  }
+  __device__ __forceinline__ void next() {
+    if (++slot == C::kStages) slot = 0, parity ^= 1;
+  }
+};
+
+/* ---- One thread copies ---- */
+
+template <typename T, typename C>
+__device__ __forceinline__ void load_tile(const TmaPart &p, int32_t row0, int32_t column0,
+                                          Ring<C> ring) {
+  int32_t q, h;
+  int32_t n = divide(divide(row0, p.out_w, &q), p.out_h, &h);
+  WindowAt at = {0, q * p.stride_w - p.pad_left, h * p.stride_h - p.pad_top, n};
+  uint32_t filters = (uint32_t)(min(C::kN, p.packed - column0) * kStageRow);
+  const char *w = p.w + (int64_t)column0 * kStageRow;
+  int32_t chunk = 0, tap_w = 0, right = 0, down = 0;
+  for (int32_t step = 0; step < p.steps; step++, ring.next()) {
+    uint32_t full = ring.full + (uint32_t)ring.slot * 8;
+    barrier_wait(ring.empty + (uint32_t)ring.slot * 8, ring.parity ^ 1);
+    barrier_expect(full, C::kM * kStageRow + filters);
+    at.c = chunk * (kStageRow / (int)sizeof(T));
+    copy_window(ring.stage(), &p.x, at, (uint16_t)right, (uint16_t)down, full);
+    copy_bulk(ring.stage() + C::kM * kStageRow, w, filters, full);
+    w += (int64_t)p.packed * kStageRow;
+    if (++chunk < p.chunks) continue;
+    chunk = 0, right += p.dilation_w;
+    if (++tap_w == p.taps_w) tap_w = 0, right = 0, down += p.dilation_h;
+  }
+}
+
+/* ---- The others multiply ---- */
+
+template <typename T, typename C>
+__device__ __forceinline__ void multiply_tile(const TmaPart &p, int group, Ring<C> ring,
+                                              float (&sum)[C::kParts][C::kN / 8][4]) {
+  bool tells = threadIdx.x % 32 == 0;
+  uint32_t before = 0;
+#pragma unroll 1
+  for (int32_t step = 0; step < p.steps; step++, ring.next()) {
+    uint32_t pixels = ring.stage() + (uint32_t)(group * C::kParts * 64 * kStageRow);
+    uint64_t a = matrix_descriptor(pixels);
+    uint64_t b = matrix_descriptor(ring.stage() + C::kM * kStageRow);
+    barrier_wait(ring.full + (uint32_t)ring.slot * 8, ring.parity);
+    wgmma_begin();
+#pragma unroll
+    for (int k = 0; k < kStageRow / 32; k++)
+#pragma unroll
+      for (int part = 0; part < C::kParts; part++)
+        wgmma<T, C::kN>(sum[part], a + (uint64_t)(part * (64 * kStageRow / 16) + 2 * k),
+                        b + (uint64_t)(2 * k));
+    wgmma_commit();
+    wgmma_wait<1>(); /* the stage before is read */
+    if (tells && step > 0) barrier_arrive(before);
+    before = ring.empty + (uint32_t)ring.slot * 8;
+  }
+  wgmma_wait<0>();
+}
+
+template <typename T, typename C>
+__global__ void __launch_bounds__(C::kThreads, C::kBlocks)
+    cs_conv_tma_kernel(const __grid_constant__ TmaParams params) {
+#if CS_WGMMA
+  extern __shared__ char shared[];
+  int part = 0;
+  while (part + 1 < params.n && (int)blockIdx.x >= params.part[part + 1].first) part++;
+  const TmaPart &p = params.part[part];
+  int tile = (int)blockIdx.x - p.first, warp = (int)threadIdx.x / 32;
+  int32_t row0 = tile / p.columns * C::kM, column0 = tile % p.columns * C::kN;
+  Ring<C> ring((uint32_t)__cvta_generic_to_shared(shared));
+  if (threadIdx.x == 0) {
+    prefetch_map(&p.x);
+    for (int slot = 0; slot < C::kStages; slot++) {
+      barrier_create(ring.full + (uint32_t)slot * 8, 1);
+      barrier_create(ring.empty + (uint32_t)slot * 8, C::kWarps);
+    }
+    barriers_created();
+  }
+  __syncthreads();
+  if (warp == C::kWarps) {
+    if (threadIdx.x % 32 == 0) load_tile<T, C>(p, row0, column0, ring);
+    return;
+  }
+  float sum[C::kParts][C::kN / 8][4] = {};
+  multiply_tile<T, C>(p, warp / 4, ring, sum);
+  row0 += warp / 4 * C::kParts * 64 + warp % 4 * 16;
+#pragma unroll
+  for (int i = 0; i < C::kParts; i++)
+    store_fragments<T, C::kN / 8>(p, sum[i], row0 + i * 64, column0);
+#endif
+}
+
+}  // namespace
+
+#endif
