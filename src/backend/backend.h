@@ -20,10 +20,12 @@
 typedef struct cs_backend cs_backend;   /* an open device */
 typedef struct cs_exec cs_exec;         /* a prepared candidate; immutable once prepared */
 typedef struct cs_schedule cs_schedule; /* a realised schedule */
+typedef struct cs_expected cs_expected; /* right results, kept on the device to compare with */
 struct cs_profile;                      /* profiler/profile.h */
 
 #define CS_MAX_DEVICE_LAYOUTS 4
-#define CS_MAX_PARTS 4 /* of a device that is split */
+#define CS_MAX_PARTS 4    /* of a device that is split */
+#define CS_MAX_EXPECTED 3 /* operations whose results are compared together */
 
 /* What the blocks of one unit (SM) share; 0: unknown. */
 typedef struct cs_unit_limits {
@@ -119,6 +121,11 @@ typedef struct cs_kernel_trace { /* one kernel as it ran */
   int registers, static_shared, dynamic_shared, local_bytes;
 } cs_kernel_trace;
 
+typedef struct cs_compared { /* of one output */
+  cs_error_measure error;
+  bool gaps_kept; /* what lies between the elements of a view is as it was */
+} cs_compared;
+
 typedef struct cs_backend_vtable {
   const char *name;
 
@@ -212,6 +219,18 @@ typedef struct cs_backend_vtable {
   cs_status (*reference_error)(cs_backend *backend, const cs_op_desc *desc,
                                const void *const *inputs, const float *weight, const float *bias,
                                const void *output, cs_error_measure *out) CS_MUST_USE;
+  /* Optional, all three or none (default: reference(), outputs downloaded and compared; so it is
+   * where layouts have padding lanes): that reference of n operations (up to CS_MAX_EXPECTED), each
+   * as desc says, kept on the device. `inputs`: desc->n_inputs of the first operation, then of the
+   * next; read before this returns. */
+  cs_status (*expected_create)(cs_backend *backend, const cs_op_desc *desc,
+                               const void *const *inputs, int n, const float *weight,
+                               const float *bias, cs_expected **out) CS_MUST_USE;
+  void (*expected_destroy)(cs_expected *expected);
+  /* Compares the n outputs with it. Between the elements of each, within its span, every byte was
+   * gap_byte. The same bits every time. */
+  cs_status (*expected_compare)(cs_expected *expected, const void *const *outputs, int gap_byte,
+                                cs_compared *out) CS_MUST_USE;
 
   /* Optional (default: the device is there, and its profile is the cache's). A device that was
    * recorded elsewhere: all that is known of it. It belongs to the backend, is read only, and grows

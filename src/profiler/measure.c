@@ -117,6 +117,7 @@ cs_status cs_measure_operation(cs_measuring *m, cs_operation *operation) {
     CS_TRY(st, cs_checker_create(m, &buffers, &checker), done);
     double referred = cs_now_seconds();
     CS_TRY(st, cs_checker_check_all(m, &buffers, &checker, operation), done);
+    cs_checker_destroy(&checker); /* its memory is free for copies */
     double checked = cs_now_seconds();
     CS_TRY(st, cs_time_trials(m, &buffers, operation), done);
     cs_log(m->logger, CS_LOG_DEBUG,

@@ -20,7 +20,7 @@ typedef struct cs_trial {
   int64_t workspace_bytes, weight_bytes;
   int pool;            /* of its packed weights, in cs_op_buffers; -1: none */
   double rough_us;     /* one launch, from its check */
-  unsigned char *held; /* what it wrote to the regions under check, until that is judged */
+  unsigned char *held; /* what it wrote to the regions under check, until the host judges it */
   cs_schedule *cold;
   double samples[CS_MAX_SAMPLES]; /* cold, of the last round it was in, per launch */
   int n_samples;
@@ -130,24 +130,27 @@ cs_status cs_guard_arm(cs_backend *backend, const cs_guarded *memory, int64_t by
 cs_status cs_guard_intact(cs_backend *backend, const cs_guarded *memory, int64_t bytes,
                           bool *intact) CS_MUST_USE;
 
-/* ---- measure_check.c: is a candidate's result right? ---- */
+/* ---- measure_check.c, measure_judge.c: is a candidate's result right? ---- */
 
-typedef struct cs_check_region { /* the whole output or one image of it */
-  int64_t offset;                /* bytes from the start of the output */
-  double *value, *magnitude;
+typedef struct cs_check_region {                  /* the whole output or one image of it */
+  int64_t output_at, inputs_at[CS_MAX_OP_INPUTS]; /* bytes from the start of each tensor */
+  double *value, *magnitude;                      /* NULL: the device has them */
 } cs_check_region;
 
 typedef struct cs_checker {
+  cs_backend *backend;
   cs_op_desc desc; /* of a region */
-  cs_check_region regions[3];
+  cs_check_region regions[CS_MAX_EXPECTED];
   int n_regions;
   int64_t elements, span; /* of a region */
+  cs_expected *expected;  /* of all regions, on a device that compares; NULL: the host does */
   unsigned char *owned;   /* [span] 1: a byte of the view, 0: of what lies between; NULL: dense */
 } cs_checker;
 cs_status cs_checker_create(const cs_measuring *measuring, const cs_op_buffers *buffers,
                             cs_checker *out) CS_MUST_USE;
 void cs_checker_destroy(cs_checker *checker);
-/* Runs each trial once and rejects it or sets its rough_us; results are judged on all cores.
+/* Runs each trial once and rejects it or sets its rough_us; results are judged on the device or on
+ * all cores.
  * Errors: the device itself, CANCELLED. */
 cs_status cs_checker_check_all(const cs_measuring *measuring, cs_op_buffers *buffers,
                                const cs_checker *checker, cs_operation *operation) CS_MUST_USE;

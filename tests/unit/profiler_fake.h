@@ -54,6 +54,11 @@ typedef struct fake_backend {
   bool spills;        /* 48 bytes a thread, of which traces do not tell */
   bool runs_wide;     /* kernels run with more registers and shared memory than they are told to */
   int allocated;      /* live allocations */
+  int64_t downloaded; /* bytes, of the largest download */
+  /* Of one that compares (profiler_fake_expected.h). */
+  int expected; /* live references */
+  int compared; /* results */
+  bool expects_nothing;
 } fake_backend;
 
 struct cs_exec {
@@ -166,7 +171,9 @@ static inline cs_status fake_upload(cs_backend *backend, void *device, const voi
 
 static inline cs_status fake_download(cs_backend *backend, void *host, const void *device,
                                       int64_t bytes) {
-  CS_RETURN_IF_ERROR(fake_broken(fake_of(backend)));
+  fake_backend *fake = fake_of(backend);
+  CS_RETURN_IF_ERROR(fake_broken(fake));
+  if (bytes > fake->downloaded) fake->downloaded = bytes;
   memcpy(host, device, (size_t)bytes);
   return CS_OK;
 }

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "profiler/profile.h"
-#include "unit/profiler_fake.h"
+#include "profiler/measure.h"
+#include "unit/profiler_fake_expected.h"
 
 #define KIB 1024
 
@@ -28,6 +28,7 @@ typedef struct fixture {
   int calls_before_cancel; /* < 0: never */
   char progress[256];
   cs_logger logger;
+  bool compares; /* the device does */
 } fixture;
 
 static void ok(cs_status status) {
@@ -98,6 +99,12 @@ static int set_up(void **state) {
   return 0;
 }
 
+static int set_up_comparing(void **state) {
+  int rc = set_up(state);
+  if (rc == 0) ((fixture *)*state)->compares = true;
+  return rc;
+}
+
 static int tear_down(void **state) {
   fixture *f = *state;
   char command[128];
@@ -108,10 +115,14 @@ static int tear_down(void **state) {
   return rc;
 }
 
+/* Of a device that compares, nothing but guard bands is read. */
 static cs_status profile(fixture *f, fake_backend *fake) {
+  if (f->compares) fake->base.vtable = &fake_comparing_vtable;
   cs_status st =
       cs_profile_program(f->profile, &fake->base, &f->program, &f->options, &f->logger, &f->report);
   assert_int_equal(fake->allocated, 0);
+  assert_int_equal(fake->expected, 0);
+  if (f->compares) assert_true(fake->downloaded <= CS_GUARD_BYTES + 256);
   return st;
 }
 
@@ -275,6 +286,20 @@ static void test_large_batches(void **state) {
   assert_false(measured(f, 0, "right")->rejected);
   assert_rejected(f, 0, "last", "wrong result");
   assert_rejected(f, 0, "first", "wrong result");
+}
+
+static void test_comparing_that_fails(void **state) {
+  fixture *f = *state;
+  fake_backend fake = fake_create(two_good, 2);
+  add_task(f, "conv1", conv(3));
+  fake.expects_nothing = true;
+  cs_status st = profile(f, &fake);
+  assert_int_equal(cs_status_code(st), CS_CODE_NO_MEMORY);
+  assert_non_null(strstr(cs_status_message(st), "conv1: the reference result: out of fake"));
+  cs_status_free(st);
+  fake.expects_nothing = false;
+  ok(profile(f, &fake));
+  assert_int_equal(fake.compared, 2);
 }
 
 /* With many candidates only the promising ones get many samples, and the best ends up first. */
@@ -489,6 +514,8 @@ static void test_peaks(void **state) {
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST_COMPARING(name) \
+  { #name " (compared on the device)", name, set_up_comparing, tear_down, NULL }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
@@ -498,6 +525,11 @@ int main(void) {
       TEST(test_first_launches_that_are_slow),
       TEST(test_gaps_of_views),
       TEST(test_large_batches),
+      TEST_COMPARING(test_admission),
+      TEST_COMPARING(test_gaps_of_views),
+      TEST_COMPARING(test_large_batches),
+      TEST_COMPARING(test_broken_device),
+      TEST_COMPARING(test_comparing_that_fails),
       TEST(test_halving),
       TEST(test_drift_is_replaced),
       TEST(test_unsteady_device),

@@ -70,5 +70,11 @@ cs_status cs_cuda_reference(cs_backend *backend, const cs_op_desc *desc, const v
 cs_status cs_cuda_reference_error(cs_backend *backend, const cs_op_desc *desc,
                                   const void *const *inputs, const float *weight, const float *bias,
                                   const void *output, cs_error_measure *out) CS_MUST_USE;
+cs_status cs_cuda_expected_create(cs_backend *backend, const cs_op_desc *desc,
+                                  const void *const *inputs, int n, const float *weight,
+                                  const float *bias, cs_expected **out) CS_MUST_USE;
+void cs_cuda_expected_destroy(cs_expected *expected);
+cs_status cs_cuda_expected_compare(cs_expected *expected, const void *const *outputs, int gap_byte,
+                                   cs_compared *out) CS_MUST_USE;
 
 #endif

@@ -127,6 +127,9 @@ static const cs_backend_vtable cuda_vtable = {
     .export_tensor = cs_cuda_export,
     .reference = cs_cuda_reference,
     .reference_error = cs_cuda_reference_error,
+    .expected_create = cs_cuda_expected_create,
+    .expected_destroy = cs_cuda_expected_destroy,
+    .expected_compare = cs_cuda_expected_compare,
 };
 
 static cs_status open_device(cs_cuda_backend *cuda, int index) {

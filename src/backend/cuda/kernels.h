@@ -69,6 +69,20 @@ cs_status cs_cuda_reference_error_launch(const cs_op_desc *desc, const void *con
                                          cs_error_sums *sums, int *n_sums,
                                          cudaStream_t stream) CS_MUST_USE;
 
+/* A comparison as it lies on the device. */
+typedef struct cs_cuda_compared {
+  cs_error_sums sums;
+  int gaps_written; /* 1: a byte between the elements is not as it was */
+} cs_cuda_compared;
+/* Compares `output`, NCHW or NHWC as desc says, with a reference's row-major value and magnitude,
+ * and every byte between its elements with gap_byte. The same bits every time. `scratch`:
+ * CS_CUDA_COMPARE_SUMS. INTERNAL: a view whose elements overlap. */
+#define CS_CUDA_COMPARE_SUMS 1024
+cs_status cs_cuda_compare_launch(const cs_tensor_desc *desc, const void *output,
+                                 const double *value, const double *magnitude, int gap_byte,
+                                 cs_error_sums *scratch, cs_cuda_compared *result,
+                                 cudaStream_t stream) CS_MUST_USE;
+
 /* Keeps the device busy for about `us` microseconds (one block, spinning on the global timer). */
 cs_status cs_cuda_spin_launch(double us, cudaStream_t stream) CS_MUST_USE;
 /* A fixed, arithmetic-bound kernel of about 20 µs on an H100, for noticing clock drift. */

@@ -1,13 +1,7 @@
 /* The double twin of the plain C reference: each operation by definition, one thread an output
  * element, double sums. Value and magnitude come out as row-major NCHW doubles, or are compared
  * with an output where they are made: then nothing but a sum for each block is written. */
-#include "backend/cuda/kernel_util.cuh"
-
-struct RefTensor {
-  const void *data;
-  int64_t dim[4], stride[4];
-  int dtype;
-};
+#include "backend/cuda/reference.cuh"
 
 struct RefParams {
   RefTensor in[CS_MAX_OP_INPUTS];
@@ -22,15 +16,6 @@ struct RefParams {
 struct RefSum {
   double value, magnitude;
 };
-
-__device__ __forceinline__ double ref_load(const RefTensor &t, int64_t n, int64_t c, int64_t h,
-                                           int64_t w) {
-  int64_t at = n * t.stride[0] + c * t.stride[1] + h * t.stride[2] + w * t.stride[3];
-  if (t.dtype == CS_DTYPE_F16) return (double)__half2float(static_cast<const __half *>(t.data)[at]);
-  if (t.dtype == CS_DTYPE_BF16)
-    return (double)__bfloat162float(static_cast<const __nv_bfloat16 *>(t.data)[at]);
-  return (double)static_cast<const float *>(t.data)[at];
-}
 
 __device__ __forceinline__ void ref_add(RefSum *sum, double term) {
   sum->value += term;
@@ -187,15 +172,6 @@ __device__ RefSum ref_pointwise(const RefParams &p, int64_t n, int64_t c, int64_
   return {ref_activate(p.own_act, x), fabs(x)};
 }
 
-/* The place of a row-major index. */
-__device__ __forceinline__ void ref_place(const RefParams &p, int64_t index, int64_t (&at)[4]) {
-#pragma unroll
-  for (int axis = 3; axis >= 0; axis--) {
-    at[axis] = index % p.dim[axis];
-    index /= p.dim[axis];
-  }
-}
-
 /* One element, activated; the magnitude is that of the sum before. */
 __device__ __forceinline__ RefSum ref_element(const RefParams &p, const int64_t (&at)[4]) {
   RefSum sum;
@@ -246,7 +222,7 @@ struct RefArrayParams {
 __global__ void cs_reference_kernel(const __grid_constant__ RefArrayParams p) {
   int64_t index = thread_index<int64_t>(), at[4];
   if (index >= p.op.total) return;
-  ref_place(p.op, index, at);
+  ref_place(p.op.dim, index, at);
   RefSum sum = ref_element(p.op, at);
   p.value[index] = sum.value;
   p.magnitude[index] = sum.magnitude;
@@ -254,44 +230,23 @@ __global__ void cs_reference_kernel(const __grid_constant__ RefArrayParams p) {
 
 /* ---- Compared with an output ---- */
 
-constexpr int kMostWarps = 8; /* of a block of block_size() threads */
-
 struct RefErrorParams {
   RefParams op;
   RefTensor out;
   cs_error_sums *sums; /* one a block */
 };
 
-/* The sums of a warp in its first lane. */
-__device__ __forceinline__ void warp_errors(cs_error_sums *sums) {
-#pragma unroll
-  for (int lane = 16; lane > 0; lane /= 2) {
-    cs_error_sums other;
-    other.squares = __shfl_down_sync(0xffffffffu, sums->squares, lane);
-    other.reference = __shfl_down_sync(0xffffffffu, sums->reference, lane);
-    other.max_scaled = __shfl_down_sync(0xffffffffu, sums->max_scaled, lane);
-    other.finite = __shfl_down_sync(0xffffffffu, (int)sums->finite, lane) != 0;
-    cs_error_merge(sums, &other);
-  }
-}
-
 /* A thread takes every (threads of the grid)th element. */
 __global__ void cs_reference_error_kernel(const __grid_constant__ RefErrorParams p) {
-  __shared__ cs_error_sums warps[kMostWarps];
   int64_t step = (int64_t)gridDim.x * blockDim.x, at[4];
   cs_error_sums sums = cs_no_error();
   for (int64_t index = thread_index<int64_t>(); index < p.op.total; index += step) {
-    ref_place(p.op, index, at);
+    ref_place(p.op.dim, index, at);
     RefSum sum = ref_element(p.op, at);
     cs_error_add(&sums, ref_load(p.out, at[0], at[1], at[2], at[3]), sum.value, sum.magnitude);
   }
-  __syncwarp();
-  warp_errors(&sums);
-  if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = sums;
-  __syncthreads();
-  if (threadIdx.x != 0) return;
-  for (int warp = 1; warp < (int)blockDim.x / 32; warp++) cs_error_merge(&sums, &warps[warp]);
-  p.sums[blockIdx.x] = sums;
+  block_errors(&sums);
+  if (threadIdx.x == 0) p.sums[blockIdx.x] = sums;
 }
 
 /* ---- Launch ---- */
@@ -299,16 +254,6 @@ __global__ void cs_reference_error_kernel(const __grid_constant__ RefErrorParams
 static bool has_twin(cs_op op) {
   return op != CS_OP_CONCAT && op != CS_OP_FLATTEN && op != CS_OP_IDENTITY && op != CS_OP_DROPOUT &&
          op < CS_OP_COUNT;
-}
-
-static RefTensor ref_tensor(const cs_tensor_desc *desc, const void *data) {
-  View view = view_of(desc);
-  RefTensor tensor = {};
-  tensor.data = data;
-  tensor.dtype = (int)desc->dtype;
-  memcpy(tensor.dim, view.dim, sizeof view.dim);
-  memcpy(tensor.stride, view.stride, sizeof view.stride);
-  return tensor;
 }
 
 static cs_status ref_params(const cs_op_desc *desc, const void *const *inputs, const float *weight,
