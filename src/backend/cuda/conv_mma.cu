@@ -148,7 +148,7 @@ cs_status launch_parts(const cs_cuda_merge_part *parts, int n, int variant, cuda
     params.part[params.n++] = part;
     pointwise = pointwise && is_pointwise(parts[i].desc);
   }
-  int64_t blocks = arrange(params.part, params.n, kVariants[variant].rows, 1);
+  int64_t blocks = arrange(params.part, params.n, kVariants[variant].rows);
   if (blocks == 0) return CS_OK;
   if (blocks > INT32_MAX) return too_many_blocks("conv_mma", blocks);
   return pointwise ? launch_tile<T, C, true>(params, blocks, stream)

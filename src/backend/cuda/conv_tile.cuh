@@ -149,10 +149,10 @@ inline void fill_output(const cs_cuda_merge_part *from, int tile_columns, int64_
   p->columns = (p->filters + tile_columns - 1) / tile_columns;
 }
 
-/* Parts with the longest sums first, so that short ones fill the end; their first blocks. Rows of
- * tiles come `together` at a time, some of them empty. Returns how many blocks there are. */
+/* Parts with the longest sums first, so that short ones fill the end; their first blocks. Returns
+ * how many blocks there are. */
 template <typename Part>
-inline int64_t arrange(Part *parts, int n, int tile_rows, int together) {
+inline int64_t arrange(Part *parts, int n, int tile_rows) {
   for (int i = 1; i < n; i++)
     for (int j = i; j > 0 && parts[j].steps > parts[j - 1].steps; j--) {
       Part other = parts[j];
@@ -162,8 +162,7 @@ inline int64_t arrange(Part *parts, int n, int tile_rows, int together) {
   int64_t blocks = 0;
   for (int i = 0; i < n; i++) {
     parts[i].first = (int32_t)cs_min_i64(blocks, INT32_MAX);
-    int64_t rows = (parts[i].rows + (int64_t)tile_rows - 1) / tile_rows;
-    blocks += parts[i].columns * cs_round_up(rows, together);
+    blocks += (int64_t)parts[i].columns * ((parts[i].rows + (int64_t)tile_rows - 1) / tile_rows);
   }
   return blocks;
 }

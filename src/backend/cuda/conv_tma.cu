@@ -9,32 +9,29 @@ namespace {
 
 /* ---- Variants ---- */
 
-/* X(id, rows, columns, tile). The third number are stages, "c2" are clusters of two blocks. Large
- * tiles, clusters more so, read each operand less often, which is what bounds long sums; of small
- * ones several blocks fit on an SM, and one stores while another multiplies; many stages hide how
- * long a copy takes where there are too few blocks for that. */
-#define CS_TMA_TILES(X)                                                     \
-  X("cuda.tma.v1-192x192x4c2", 192, 192, TmaTile<192, 192, 4, 3, 1, 2>)     \
-  X("cuda.tma.v1-256x128x4c2", 256, 128, TmaTile<256, 128, 4, 2, 1, 2>)     \
-  X("cuda.tma.v1-128x128x3c2", 128, 128, TmaTile<128, 128, 3, 2, 2, 2>)     \
-  X("cuda.tma.v1-192x192x4", 192, 192, TmaTile<192, 192, 4, 3, 1>)          \
-  X("cuda.tma.v1-128x128x3", 128, 128, TmaTile<128, 128, 3, 2, 2>)          \
-  X("cuda.tma.v1-128x96x3", 128, 96, TmaTile<128, 96, 3, 2, 2>)             \
-  X("cuda.tma.v1-128x64x4", 128, 64, TmaTile<128, 64, 4, 2, 2>)             \
-  X("cuda.tma.v1-128x64x2", 128, 64, TmaTile<128, 64, 2, 2, 3>)             \
-  X("cuda.tma.v1-128x32x4", 128, 32, TmaTile<128, 32, 4, 2, 2>)             \
-  X("cuda.tma.v1-64x128x4", 64, 128, TmaTile<64, 128, 4, 1, 2>)             \
-  X("cuda.tma.v1-64x64x4", 64, 64, TmaTile<64, 64, 4, 1, 3>)                \
-  X("cuda.tma.v1-64x64x8", 64, 64, TmaTile<64, 64, 8, 1, 1>)                \
-  X("cuda.tma.v1-64x32x8", 64, 32, TmaTile<64, 32, 8, 1, 2>)
+/* X(id, rows, columns, tile). The third number are stages. Large tiles read each operand less
+ * often; of small ones several blocks fit on an SM, and one stores while another multiplies. */
+#define CS_TMA_TILES(X)                                                  \
+  X("cuda.tma.v1-192x192x4", 192, 192, TmaTile<192, 192, 4, 3, 1>)       \
+  X("cuda.tma.v1-128x128x3", 128, 128, TmaTile<128, 128, 3, 2, 2>)       \
+  X("cuda.tma.v1-128x96x3", 128, 96, TmaTile<128, 96, 3, 2, 2>)          \
+  X("cuda.tma.v1-128x64x4", 128, 64, TmaTile<128, 64, 4, 2, 2>)          \
+  X("cuda.tma.v1-128x64x2", 128, 64, TmaTile<128, 64, 2, 2, 3>)          \
+  X("cuda.tma.v1-128x32x4", 128, 32, TmaTile<128, 32, 4, 2, 2>)          \
+  X("cuda.tma.v1-64x128x4", 64, 128, TmaTile<64, 128, 4, 1, 2>)          \
+  X("cuda.tma.v1-64x64x4", 64, 64, TmaTile<64, 64, 4, 1, 3>)             \
+  X("cuda.tma.v1-192x192x4b16", 192, 192, TmaTile<192, 192, 4, 3, 1, 16>) \
+  X("cuda.tma.v1-128x64x4b16", 128, 64, TmaTile<128, 64, 4, 2, 2, 16>)   \
+  X("cuda.tma.v1-64x64x4b16", 64, 64, TmaTile<64, 64, 4, 1, 3, 16>)      \
+  X("cuda.tma.v1-64x64x8b16", 64, 64, TmaTile<64, 64, 8, 1, 1, 16>)
 
 struct TmaVariant {
   const char *id;
   int rows, columns; /* of a tile */
-  int cluster;
+  int box;           /* pixels of a copy */
 };
 const TmaVariant kVariants[] = {
-#define CS_TMA_VARIANT(id, m, n, ...) {id, m, n, __VA_ARGS__::kCluster},
+#define CS_TMA_VARIANT(id, m, n, ...) {id, m, n, __VA_ARGS__::kBox},
     CS_TMA_TILES(CS_TMA_VARIANT)
 #undef CS_TMA_VARIANT
 };
@@ -183,13 +180,13 @@ cs_status part_of(const cs_cuda_merge_part *from, const TmaVariant *variant, Tma
   p->dilation_h = (int32_t)conv->dilations[0], p->dilation_w = (int32_t)conv->dilations[1];
   p->pad_top = (int32_t)conv->pads[0], p->pad_left = (int32_t)conv->pads[1];
   p->taps_w = (int32_t)conv->kernel[1];
-  return p->rows > 0 ? encode_map(desc, from->inputs[0], variant->rows, &p->x) : CS_OK;
+  return p->rows > 0 ? encode_map(desc, from->inputs[0], variant->box, &p->x) : CS_OK;
 }
 
 template <typename T, typename C>
 cs_status launch_tile(const TmaParams &params, int64_t blocks, cudaStream_t stream) {
   return launch_kernel_shared("conv_tma", cs_conv_tma_kernel<T, C>, dim3((unsigned)blocks),
-                              dim3(C::kThreads), params, C::kShared, C::kShared, stream, C::kCluster);
+                              dim3(C::kThreads), params, C::kShared, C::kShared, stream);
 }
 
 using TileLauncher = cs_status (*)(const TmaParams &params, int64_t blocks, cudaStream_t stream);
@@ -201,7 +198,7 @@ cs_status launch_variant(cs_dtype dtype, int variant, const cs_cuda_merge_part *
     CS_RETURN_IF_ERROR(part_of(&parts[i], &kVariants[variant], &params.part[params.n]));
     params.n += params.part[params.n].rows > 0;
   }
-  int64_t blocks = arrange(params.part, params.n, kVariants[variant].rows, kVariants[variant].cluster);
+  int64_t blocks = arrange(params.part, params.n, kVariants[variant].rows);
   if (blocks == 0) return CS_OK;
   if (blocks > INT32_MAX) return too_many_blocks("conv_tma", blocks);
   return by_dtype(dtype, [&](auto type) {

@@ -281,25 +281,17 @@ inline cs_status launch_kernel(const char *name, void (*kernel)(Params), dim3 gr
   cudaError_t error = cudaLaunchKernel(kernel, grid, block, args, 0, stream);
   return error == cudaSuccess ? CS_OK : launch_error(name, error);
 }
-/* The same with `shared` bytes of dynamic shared memory, in clusters of so many blocks. `most`: what
- * any launch of this kernel may have, as the limit is the kernel's and not the launch's. */
+/* The same with `shared` bytes of dynamic shared memory. `most`: what any launch of this kernel may
+ * have, as the limit is the kernel's and not the launch's. */
 template <typename Params>
 inline cs_status launch_kernel_shared(const char *name, void (*kernel)(Params), dim3 grid,
                                       dim3 block, const Params &params, size_t shared, int most,
-                                      cudaStream_t stream, unsigned cluster = 1) {
+                                      cudaStream_t stream) {
   cudaError_t error =
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most);
   if (error != cudaSuccess) return launch_error(name, error);
-  cudaLaunchAttribute clustered = {};
-  clustered.id = cudaLaunchAttributeClusterDimension;
-  clustered.val.clusterDim.x = cluster;
-  clustered.val.clusterDim.y = clustered.val.clusterDim.z = 1;
-  cudaLaunchConfig_t config = {};
-  config.gridDim = grid, config.blockDim = block;
-  config.dynamicSmemBytes = shared, config.stream = stream;
-  config.attrs = &clustered, config.numAttrs = cluster > 1 ? 1 : 0;
   void *args[] = {const_cast<Params *>(&params)};
-  error = cudaLaunchKernelExC(&config, reinterpret_cast<const void *>(kernel), args);
+  error = cudaLaunchKernel(kernel, grid, block, args, shared, stream);
   return error == cudaSuccess ? CS_OK : launch_error(name, error);
 }
 /* One thread for each of `threads`. */

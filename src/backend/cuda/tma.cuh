@@ -50,40 +50,6 @@ __device__ __forceinline__ void barrier_wait(uint32_t barrier, uint32_t parity) 
 #endif
 }
 
-/* ---- Clusters: blocks side by side, who see each other's shared memory ---- */
-
-__device__ __forceinline__ uint32_t cluster_rank() {
-  uint32_t rank = 0;
-#if CS_WGMMA
-  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-#endif
-  return rank;
-}
-/* All threads of all blocks; what each did before is seen by the others behind their wait. */
-__device__ __forceinline__ void cluster_arrive() {
-#if CS_WGMMA
-  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
-#endif
-}
-__device__ __forceinline__ void cluster_wait() {
-#if CS_WGMMA
-  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
-#endif
-}
-/* At the barrier that lies where this one does in a block of the cluster. */
-__device__ __forceinline__ void barrier_arrive_at(uint32_t barrier, uint32_t rank) {
-#if CS_WGMMA
-  asm volatile(
-      "{\n"
-      ".reg .b32 there;\n"
-      "mapa.shared::cluster.u32 there, %0, %1;\n"
-      "mbarrier.arrive.shared::cluster.b64 _, [there];\n"
-      "}" ::"r"(barrier),
-      "r"(rank)
-      : "memory");
-#endif
-}
-
 /* ---- Copies, which the barrier is told of ---- */
 
 /* 16-byte multiples, from a 16-byte aligned address. */
@@ -94,19 +60,6 @@ __device__ __forceinline__ void copy_bulk(uint32_t to, const void *from, uint32_
       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
           "r"(to),
       "l"(from), "r"(bytes), "r"(barrier)
-      : "memory");
-#endif
-}
-
-/* The same to the same place in every block of the cluster that `blocks` has a bit of; each one's
- * barrier is told. */
-__device__ __forceinline__ void copy_bulk_to_all(uint32_t to, const void *from, uint32_t bytes,
-                                                 uint32_t barrier, uint16_t blocks) {
-#if CS_WGMMA
-  asm volatile(
-      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], "
-      "[%1], %2, [%3], %4;" ::"r"(to),
-      "l"(from), "r"(bytes), "r"(barrier), "h"(blocks)
       : "memory");
 #endif
 }
