@@ -11,27 +11,24 @@ namespace {
 
 /* X(id, rows, columns, tile). The third number are stages. Large tiles read each operand less
  * often; of small ones several blocks fit on an SM, and one stores while another multiplies. */
-#define CS_TMA_TILES(X)                                                  \
-  X("cuda.tma.v1-192x192x4", 192, 192, TmaTile<192, 192, 4, 3, 1>)       \
-  X("cuda.tma.v1-128x128x3", 128, 128, TmaTile<128, 128, 3, 2, 2>)       \
-  X("cuda.tma.v1-128x96x3", 128, 96, TmaTile<128, 96, 3, 2, 2>)          \
-  X("cuda.tma.v1-128x64x4", 128, 64, TmaTile<128, 64, 4, 2, 2>)          \
-  X("cuda.tma.v1-128x64x2", 128, 64, TmaTile<128, 64, 2, 2, 3>)          \
-  X("cuda.tma.v1-128x32x4", 128, 32, TmaTile<128, 32, 4, 2, 2>)          \
-  X("cuda.tma.v1-64x128x4", 64, 128, TmaTile<64, 128, 4, 1, 2>)          \
-  X("cuda.tma.v1-64x64x4", 64, 64, TmaTile<64, 64, 4, 1, 3>)             \
-  X("cuda.tma.v1-192x192x4b16", 192, 192, TmaTile<192, 192, 4, 3, 1, 16>) \
-  X("cuda.tma.v1-128x64x4b16", 128, 64, TmaTile<128, 64, 4, 2, 2, 16>)   \
-  X("cuda.tma.v1-64x64x4b16", 64, 64, TmaTile<64, 64, 4, 1, 3, 16>)      \
-  X("cuda.tma.v1-64x64x8b16", 64, 64, TmaTile<64, 64, 8, 1, 1, 16>)
+#define CS_TMA_TILES(X)                                            \
+  X("cuda.tma.v1-192x192x4", 192, 192, TmaTile<192, 192, 4, 3, 1>) \
+  X("cuda.tma.v1-128x128x3", 128, 128, TmaTile<128, 128, 3, 2, 2>) \
+  X("cuda.tma.v1-128x96x3", 128, 96, TmaTile<128, 96, 3, 2, 2>)    \
+  X("cuda.tma.v1-128x64x4", 128, 64, TmaTile<128, 64, 4, 2, 2>)    \
+  X("cuda.tma.v1-128x64x2", 128, 64, TmaTile<128, 64, 2, 2, 3>)    \
+  X("cuda.tma.v1-128x32x4", 128, 32, TmaTile<128, 32, 4, 2, 2>)    \
+  X("cuda.tma.v1-64x128x4", 64, 128, TmaTile<64, 128, 4, 1, 2>)    \
+  X("cuda.tma.v1-64x64x4", 64, 64, TmaTile<64, 64, 4, 1, 3>)       \
+  X("cuda.tma.v1-64x64x8", 64, 64, TmaTile<64, 64, 8, 1, 1>)       \
+  X("cuda.tma.v1-64x32x8", 64, 32, TmaTile<64, 32, 8, 1, 2>)
 
 struct TmaVariant {
   const char *id;
   int rows, columns; /* of a tile */
-  int box;           /* pixels of a copy */
 };
 const TmaVariant kVariants[] = {
-#define CS_TMA_VARIANT(id, m, n, ...) {id, m, n, __VA_ARGS__::kBox},
+#define CS_TMA_VARIANT(id, m, n, ...) {id, m, n},
     CS_TMA_TILES(CS_TMA_VARIANT)
 #undef CS_TMA_VARIANT
 };
@@ -180,7 +177,7 @@ cs_status part_of(const cs_cuda_merge_part *from, const TmaVariant *variant, Tma
   p->dilation_h = (int32_t)conv->dilations[0], p->dilation_w = (int32_t)conv->dilations[1];
   p->pad_top = (int32_t)conv->pads[0], p->pad_left = (int32_t)conv->pads[1];
   p->taps_w = (int32_t)conv->kernel[1];
-  return p->rows > 0 ? encode_map(desc, from->inputs[0], variant->box, &p->x) : CS_OK;
+  return p->rows > 0 ? encode_map(desc, from->inputs[0], variant->rows, &p->x) : CS_OK;
 }
 
 template <typename T, typename C>

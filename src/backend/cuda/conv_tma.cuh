@@ -12,10 +12,10 @@ namespace {
 constexpr int kStageRow = 128; /* bytes of the sum a stage */
 
 /* A block's tile: M pixels × N filters by GROUPS times four warps, each group M / GROUPS of the
- * pixels; BLOCKS fit on an SM; BOX pixels are brought by one copy. */
-template <int M, int N, int STAGES, int GROUPS, int BLOCKS, int BOX = 64>
+ * pixels; BLOCKS fit on an SM. */
+template <int M, int N, int STAGES, int GROUPS, int BLOCKS>
 struct TmaTile {
-  static constexpr int kM = M, kN = N, kStages = STAGES, kBlocks = BLOCKS, kBox = BOX;
+  static constexpr int kM = M, kN = N, kStages = STAGES, kBlocks = BLOCKS;
   static constexpr int kParts = M / GROUPS / 64; /* of 64 pixels, of a group */
   static constexpr int kWarps = 4 * GROUPS;      /* that multiply; the one behind them copies */
   static constexpr int kThreads = 32 * kWarps + 32;
@@ -23,7 +23,6 @@ struct TmaTile {
   static constexpr int kAlignment = 1024; /* of a stage: what the swizzle repeats after */
   static constexpr int kShared = kAlignment + STAGES * (kStageBytes + 16);
   static_assert(M % (64 * GROUPS) == 0 && N % 32 == 0, "whole products, whole groups of filters");
-  static_assert(M % BOX == 0 && M / BOX < 32, "a lane for each box and one for the filters");
 };
 
 struct TmaPart : ConvOutput {
@@ -59,35 +58,32 @@ struct Ring {
 
 /* ---- One thread copies ---- */
 
-/* Lane i brings the i-th box of pixels of every stage, the lane behind them the filters. */
+/* What the loops read of a part is read before: behind an asm statement it would be read again, and
+ * how fast copies follow one another is what bounds small tiles. */
 template <typename T, typename C>
 __device__ __forceinline__ void load_tile(const TmaPart &p, int32_t row0, int32_t column0,
                                           Ring<C> ring) {
-  constexpr int kBoxes = C::kM / C::kBox;
-  int lane = (int)threadIdx.x % 32;
   int32_t q, h;
-  int32_t n = divide(divide(row0 + lane * C::kBox, p.out_w, &q), p.out_h, &h);
+  int32_t n = divide(divide(row0, p.out_w, &q), p.out_h, &h);
   WindowAt at = {0, q * p.stride_w - p.pad_left, h * p.stride_h - p.pad_top, n};
-  uint32_t filters = (uint32_t)(min(C::kN, p.packed - column0) * kStageRow);
+  const uint32_t filters = (uint32_t)(min(C::kN, p.packed - column0) * kStageRow);
+  const int32_t channels = p.chunks * (kStageRow / (int)sizeof(T)), across = p.dilation_w;
+  const int32_t width = p.taps_w * across, downward = p.dilation_h;
+  const int64_t w_stage = (int64_t)p.packed * kStageRow;
   const char *w = p.w + (int64_t)column0 * kStageRow;
-  int32_t chunk = 0, tap_w = 0, right = 0, down = 0;
-  for (int32_t step = 0; step < p.steps; step++, ring.next()) {
+  int32_t right = 0, down = 0;
+#pragma unroll 1
+  for (int32_t left = p.steps; left > 0; left--, ring.next()) {
     uint32_t full = ring.full + (uint32_t)ring.slot * 8;
-    if (lane == 0) {
-      barrier_wait(ring.empty + (uint32_t)ring.slot * 8, ring.parity ^ 1);
-      barrier_expect(full, C::kM * kStageRow + filters);
-    }
-    __syncwarp();
-    at.c = chunk * (kStageRow / (int)sizeof(T));
-    if (lane < kBoxes)
-      copy_window(ring.stage() + (uint32_t)(lane * C::kBox * kStageRow), &p.x, at, (uint16_t)right,
-                  (uint16_t)down, full);
-    else if (lane == kBoxes)
-      copy_bulk(ring.stage() + C::kM * kStageRow, w, filters, full);
-    w += (int64_t)p.packed * kStageRow;
-    if (++chunk < p.chunks) continue;
-    chunk = 0, right += p.dilation_w;
-    if (++tap_w == p.taps_w) tap_w = 0, right = 0, down += p.dilation_h;
+    barrier_wait(ring.empty + (uint32_t)ring.slot * 8, ring.parity ^ 1);
+    barrier_expect(full, C::kM * kStageRow + filters);
+    copy_window(ring.stage(), &p.x, at, (uint16_t)right, (uint16_t)down, full);
+    copy_bulk(ring.stage() + C::kM * kStageRow, w, filters, full);
+    w += w_stage;
+    at.c += kStageRow / (int)sizeof(T);
+    if (at.c < channels) continue;
+    at.c = 0, right += across;
+    if (right == width) right = 0, down += downward;
   }
 }
 
@@ -96,10 +92,11 @@ __device__ __forceinline__ void load_tile(const TmaPart &p, int32_t row0, int32_
 template <typename T, typename C>
 __device__ __forceinline__ void multiply_tile(const TmaPart &p, int group, Ring<C> ring,
                                               float (&sum)[C::kParts][C::kN / 8][4]) {
-  bool tells = threadIdx.x % 32 == 0;
+  const bool tells = threadIdx.x % 32 == 0;
+  const int32_t steps = p.steps;
   uint32_t before = 0;
 #pragma unroll 1
-  for (int32_t step = 0; step < p.steps; step++, ring.next()) {
+  for (int32_t step = 0; step < steps; step++, ring.next()) {
     uint32_t pixels = ring.stage() + (uint32_t)(group * C::kParts * 64 * kStageRow);
     uint64_t a = matrix_descriptor(pixels);
     uint64_t b = matrix_descriptor(ring.stage() + C::kM * kStageRow);
@@ -145,7 +142,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
   if (threadIdx.x == 0) prefetch_map(&p.x);
   create_barriers(ring);
   if (warp == C::kWarps) {
-    load_tile<T, C>(p, row0, column0, ring);
+    if (threadIdx.x % 32 == 0) load_tile<T, C>(p, row0, column0, ring);
     return;
   }
   float sum[C::kParts][C::kN / 8][4] = {};
