@@ -1,9 +1,9 @@
 /* Convolution in NHWC as an implicit matrix product on the tensor cores: rows are output pixels,
  * columns filters, and the sum runs over (tap, channel), channels innermost. Operands come through
  * a ring of shared-memory stages by cp.async (16 bytes a thread, zeros where a tap falls outside),
- * and are multiplied by mma.sync from registers that ldmatrix fills, or by wgmma where they lie;
- * sums stay in f32. Bias, residual and activation are applied on the way out, which writes any NHWC
- * view, so that a branch's result goes straight into its slice of a concat.
+ * and are multiplied by mma.sync from registers that ldmatrix fills; sums stay in f32. Bias,
+ * residual and activation are applied on the way out, which writes any NHWC view, so that a
+ * branch's result goes straight into its slice of a concat.
  *
  * One launch takes up to CS_CUDA_MERGE_MOST convolutions: each has its tiles among the blocks, and
  * nothing is shared but the launch. */
@@ -14,15 +14,7 @@ namespace {
 /* ---- Variants ---- */
 
 /* X(id, rows, columns, tile). Large tiles read each operand less often; small ones, and those that
- * share a sum among warps, reach more SMs where there are few pixels; the last is for any. The
- * third number of a tile for wgmma are its stages: with fewer, more blocks fit on an SM. */
-#define CS_MMA_ASYNC_TILES(X)                                    \
-  X("cuda.wgmma.v1-128x192x4", 128, 192, AsyncTile<128, 192, 4>) \
-  X("cuda.wgmma.v1-128x128x3", 128, 128, AsyncTile<128, 128, 3>) \
-  X("cuda.wgmma.v1-128x64x4", 128, 64, AsyncTile<128, 64, 4>)    \
-  X("cuda.wgmma.v1-128x64x3", 128, 64, AsyncTile<128, 64, 3>)    \
-  X("cuda.wgmma.v1-64x128x3", 64, 128, AsyncTile<64, 128, 3>)    \
-  X("cuda.wgmma.v1-64x64x4", 64, 64, AsyncTile<64, 64, 4>)
+ * share a sum among warps, reach more SMs where there are few pixels; the last is for any. */
 #define CS_MMA_TILES(X)                                               \
   X("cuda.mma.v3-128x128", 128, 128, Tile<128, 128, 2, 4, 1, 128, 3>) \
   X("cuda.mma.v3-128x64", 128, 64, Tile<128, 64, 2, 2, 1, 128, 3>)    \
@@ -36,15 +28,14 @@ namespace {
 struct MmaVariant {
   const char *id;
   int rows, columns; /* of a tile */
-  bool async;        /* needs wgmma */
 };
 const MmaVariant kVariants[] = {
-#define CS_MMA_VARIANT(id, m, n, ...) {id, m, n, __VA_ARGS__::kAsync},
-    CS_MMA_ASYNC_TILES(CS_MMA_VARIANT) CS_MMA_TILES(CS_MMA_VARIANT)
+#define CS_MMA_VARIANT(id, m, n, ...) {id, m, n},
+    CS_MMA_TILES(CS_MMA_VARIANT)
 #undef CS_MMA_VARIANT
 };
 constexpr int kVariantCount = (int)(sizeof kVariants / sizeof *kVariants);
-constexpr int kAsyncTile = 128 * 64; /* elements of a tile */
+constexpr int kLargeTile = 128 * 64; /* elements */
 
 int variant_of(const char *id) {
   for (int v = 0; v < kVariantCount; v++)
@@ -70,10 +61,10 @@ bool is_pointwise(const cs_op_desc *desc) {
   return conv->kernel[0] == 1 && conv->kernel[1] == 1 && !padded;
 }
 
-/* Where there is wgmma, no large tile is faster without it; the smallest is for any. */
-bool is_worthwhile(const cs_op_desc *desc, const MmaVariant *variant, bool async) {
-  if (variant->async && !async) return false;
-  if (!variant->async && async && variant->rows * variant->columns >= kAsyncTile) return false;
+/* Where there is wgmma (conv_tma.cu), no large tile is faster without it; the smallest is for any.
+ */
+bool is_worthwhile(const cs_op_desc *desc, const MmaVariant *variant, bool has_wgmma) {
+  if (has_wgmma && variant->rows * variant->columns >= kLargeTile) return false;
   return tile_is_worthwhile(desc, variant->rows, variant->columns) ||
          variant == &kVariants[kVariantCount - 1];
 }
@@ -81,9 +72,9 @@ bool is_worthwhile(const cs_op_desc *desc, const MmaVariant *variant, bool async
 int mma_variants(const cs_op_desc *desc, const char **ids, int capacity) {
   int count = 0;
   if (!tiles_take(desc)) return 0;
-  bool async = device_has_wgmma();
+  bool has_wgmma = device_has_wgmma();
   for (int v = 0; v < kVariantCount; v++)
-    if (is_worthwhile(desc, &kVariants[v], async))
+    if (is_worthwhile(desc, &kVariants[v], has_wgmma))
       add_variant(ids, capacity, &count, kVariants[v].id);
   return count;
 }
@@ -163,7 +154,7 @@ cs_status launch_variant(cs_dtype dtype, int variant, const cs_cuda_merge_part *
   return by_dtype(dtype, [&](auto type) {
     static constexpr PartsLauncher launchers[] = {
 #define CS_MMA_LAUNCHER(id, m, n, ...) launch_parts<decltype(type), __VA_ARGS__>,
-        CS_MMA_ASYNC_TILES(CS_MMA_LAUNCHER) CS_MMA_TILES(CS_MMA_LAUNCHER)
+        CS_MMA_TILES(CS_MMA_LAUNCHER)
 #undef CS_MMA_LAUNCHER
     };
     return launchers[variant](parts, n, variant, stream);
@@ -183,13 +174,10 @@ bool mma_merges(const char *id) {
 
 cs_status mma_launch_merged(const cs_cuda_merge_part *parts, int n, const char *id,
                             cudaStream_t stream) {
-  int variant = variant_of(id);
-  if (kVariants[variant].async && !device_has_wgmma())
-    return cs_error(CS_CODE_BAD_INPUT, "%s: the device has no wgmma (compute capability 9.0)", id);
   for (int i = 0; i < n; i++)
     if (!tiles_take(parts[i].desc))
       return cs_error(CS_CODE_BAD_INPUT, "%s does not take operation %d of a launch", id, i);
-  return launch_variant(parts[0].desc->output.dtype, variant, parts, n, stream);
+  return launch_variant(parts[0].desc->output.dtype, variant_of(id), parts, n, stream);
 }
 
 }  // namespace

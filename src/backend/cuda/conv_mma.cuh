@@ -3,7 +3,6 @@
 #define CONVSCHED_BACKEND_CUDA_CONV_MMA_CUH_
 
 #include "backend/cuda/conv_tile.cuh"
-#include "backend/cuda/wgmma.cuh"
 
 /* Included once: everything here is the including file's own. */
 namespace {
@@ -12,7 +11,6 @@ namespace {
  * bytes of the sum a stage. */
 template <int M, int N, int WM, int WN, int WK, int KB, int STAGES>
 struct Tile {
-  static constexpr bool kAsync = false;
   static constexpr int kM = M, kN = N, kWarpsM = WM, kWarpsN = WN, kWarpsK = WK;
   static constexpr int kBytes = KB, kStages = STAGES;
   static constexpr int kThreads = 32 * WM * WN * WK;
@@ -27,22 +25,6 @@ struct Tile {
   static_assert(M % kRowStep == 0 && N % kRowStep == 0, "whole passes");
   static_assert(kWarpM % 16 == 0 && kWarpN % 32 == 0, "whole fragments, whole vectors of filters");
   static_assert(KB / 32 % WK == 0, "whole steps a warp");
-};
-
-/* A tile for wgmma: M / 64 groups of four warps, each of which multiplies 64 × N by itself. */
-template <int M, int N, int STAGES>
-struct AsyncTile {
-  static constexpr bool kAsync = true;
-  static constexpr int kM = M, kN = N, kWarpsM = M / 16, kWarpsN = 1, kWarpsK = 1;
-  static constexpr int kBytes = 128, kStages = STAGES;
-  static constexpr int kThreads = 2 * M;
-  static constexpr int kVectors = kBytes / 16, kRowStep = kThreads / kVectors;
-  static constexpr int kWarpM = 16, kWarpN = N, kMmaM = 1, kMmaN = N / 8;
-  static constexpr int kStageBytes = (M + N) * kBytes;
-  static constexpr int kAlignment = 1024; /* of a stage: what the swizzle repeats after */
-  static constexpr int kShared = kAlignment + STAGES * kStageBytes;
-  static_assert(M % 64 == 0 && M % kRowStep == 0 && N % kRowStep == 0, "whole passes");
-  static_assert(STAGES >= 3, "a stage being read, one being multiplied, one being loaded");
 };
 
 struct MmaPart : ConvOutput {
@@ -138,24 +120,6 @@ struct Loader {
     c += C::kVectors * kWidth, w += C::kVectors * kWidth;
     wrap();
   }
-
-  /* Rounds to tf32 the pixels that this thread loaded of a stage; the filters are rounded. */
-  __device__ __forceinline__ void round(uint32_t stage) const {
-    if constexpr (std::is_same_v<T, float>) {
-#pragma unroll
-      for (int i = 0; i < kRowsA; i++) {
-        uint32_t at = stage + place<C>(row + i * C::kRowStep, vector), words[4];
-        asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
-                     : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
-                     : "r"(at)
-                     : "memory");
-        round_operand<T>(words);
-        asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(at), "r"(words[0]),
-                     "r"(words[1]), "r"(words[2]), "r"(words[3])
-                     : "memory");
-      }
-    }
-  }
 };
 
 /* ---- Multiplying ---- */
@@ -220,43 +184,6 @@ __device__ __forceinline__ void multiply_tile(const MmaPart &p, int row0, int co
   __syncthreads();
 }
 
-/* The same by wgmma, which is still busy with one stage when the next is begun: a stage is loaded
- * where the one before that was. */
-template <typename T, typename C, bool POINTWISE>
-__device__ __forceinline__ void multiply_tile_async(const MmaPart &p, int row0, int column0,
-                                                    uint32_t stages, Sums<C> &sum) {
-  int group = (int)threadIdx.x / 128;
-  Loader<T, C, POINTWISE> loader(p, row0, column0);
-#pragma unroll
-  for (int s = 0; s < C::kStages - 2; s++) {
-    if (s < p.steps) loader.load(stages + (uint32_t)(s * C::kStageBytes));
-    commit_async();
-  }
-#pragma unroll 1
-  for (int step = 0, slot = 0, next = C::kStages - 2; step < p.steps; step++) {
-    uint32_t stage = stages + (uint32_t)(slot * C::kStageBytes);
-    wait_async<C::kStages - 3>();
-    loader.round(stage);
-    fence_shared_for_wgmma();
-    __syncthreads(); /* stage `step` is there, and all are done with the one before the last */
-    uint64_t a = matrix_descriptor(stage + (uint32_t)(group * 64 * C::kBytes));
-    uint64_t b = matrix_descriptor(stage + (uint32_t)(C::kM * C::kBytes));
-    wgmma_begin();
-#pragma unroll
-    for (int k = 0; k < C::kBytes / 32; k++)
-      wgmma<T, C::kN>(sum[0], a + (uint64_t)(2 * k), b + (uint64_t)(2 * k));
-    wgmma_commit();
-    if (step + C::kStages - 2 < p.steps) loader.load(stages + (uint32_t)(next * C::kStageBytes));
-    commit_async();
-    wgmma_wait<1>();
-    slot = slot + 1 == C::kStages ? 0 : slot + 1;
-    next = next + 1 == C::kStages ? 0 : next + 1;
-  }
-  wgmma_wait<0>();
-  wait_async<0>();
-  __syncthreads();
-}
-
 /* ---- Storing ---- */
 
 template <typename T, typename C>
@@ -315,12 +242,7 @@ __global__ void __launch_bounds__(C::kThreads)
   int warp_k = warp / (C::kWarpsN * C::kWarpsM);
   uint32_t stages = (uint32_t)__cvta_generic_to_shared(shared);
   Sums<C> sum = {};
-  if constexpr (C::kAsync) {
-    stages = (stages + C::kAlignment - 1) / C::kAlignment * C::kAlignment;
-    multiply_tile_async<T, C, POINTWISE>(p, row0, column0, stages, sum);
-  } else {
-    multiply_tile<T, C, POINTWISE>(p, row0, column0, stages, sum);
-  }
+  multiply_tile<T, C, POINTWISE>(p, row0, column0, stages, sum);
   if constexpr (C::kWarpsK == 1) {
 #pragma unroll
     for (int i = 0; i < C::kMmaM; i++)

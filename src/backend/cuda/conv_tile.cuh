@@ -55,9 +55,9 @@ inline bool tiles_take(const cs_op_desc *desc) {
   if (conv->kernel[0] > kTapsMost || conv->kernel[1] > kTapsMost) return false;
   if (desc->output.layout != CS_LAYOUT_NHWC || view_of(&desc->output).stride[1] != 1) return false;
   int64_t channels = filled_elements(desc, desc->inputs[0].shape.dims[1], 256);
-  bool narrow = fits_narrow(view_of(&desc->output)) &&
-                conv->kernel[0] * conv->kernel[1] * channels <
-                    kNarrowLimit / (conv->out_channels + kColumnsMost);
+  bool narrow =
+      fits_narrow(view_of(&desc->output)) && conv->kernel[0] * conv->kernel[1] * channels <
+                                                 kNarrowLimit / (conv->out_channels + kColumnsMost);
   for (int i = 0; i < desc->n_inputs; i++)
     narrow = narrow && fits_narrow(view_of(&desc->inputs[i]));
   if (desc->has_residual && view_of(&desc->inputs[desc->n_inputs - 1]).stride[1] != 1) return false;

@@ -19,9 +19,7 @@ namespace {
   X("cuda.tma.v1-128x64x2", 128, 64, TmaTile<128, 64, 2, 2, 3>)    \
   X("cuda.tma.v1-128x32x4", 128, 32, TmaTile<128, 32, 4, 2, 2>)    \
   X("cuda.tma.v1-64x128x4", 64, 128, TmaTile<64, 128, 4, 1, 2>)    \
-  X("cuda.tma.v1-64x64x4", 64, 64, TmaTile<64, 64, 4, 1, 3>)       \
-  X("cuda.tma.v1-64x64x8", 64, 64, TmaTile<64, 64, 8, 1, 1>)       \
-  X("cuda.tma.v1-64x32x8", 64, 32, TmaTile<64, 32, 8, 1, 2>)
+  X("cuda.tma.v1-64x64x4", 64, 64, TmaTile<64, 64, 4, 1, 3>)
 
 struct TmaVariant {
   const char *id;
@@ -156,11 +154,11 @@ cs_status encode_map(const cs_op_desc *desc, const void *input, int rows, CUtens
     return cs_error(CS_CODE_BAD_INPUT, "kernel conv_tma: a window that no im2col map describes");
   EncodeIm2col encode = encode_im2col();
   if (!encode) return cs_error(CS_CODE_DEVICE, "kernel conv_tma: the driver makes no im2col maps");
-  CUresult result = encode(
-      out, type_of(desc->output.dtype), 4, const_cast<void *>(input), dims, strides, corners.lower,
-      corners.upper, (cuuint32_t)(kStageRow / size), (cuuint32_t)rows, steps,
-      CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
-      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  CUresult result =
+      encode(out, type_of(desc->output.dtype), 4, const_cast<void *>(input), dims, strides,
+             corners.lower, corners.upper, (cuuint32_t)(kStageRow / size), (cuuint32_t)rows, steps,
+             CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+             CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (result == CUDA_SUCCESS) return CS_OK;
   return cs_error(CS_CODE_DEVICE, "kernel conv_tma: the driver makes no im2col map (error %d)",
                   (int)result);
