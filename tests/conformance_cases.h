@@ -279,6 +279,20 @@ static inline void cc_all_conv(cc_context *x) {
    */
   cc_conv(x, "conv_9x1_few_channels", CC4(1, 8, 20, 2), CC3(16, 9, 1), one, none, one, 1, CC_BIAS,
           CS_ACT_NONE);
+  /* Taps, pads and steps up to and beyond what a map of Hopper's copy engine can say (offsets 255,
+   * corners 127, steps 8); a window that leaves the image altogether. */
+  cc_conv(x, "conv_far_taps", CC4(2, 32, 3, 150), CC3(24, 1, 3), one, CC4(0, 120, 0, 120),
+          CC2(1, 120), 1, CC_BIAS, CS_ACT_RELU);
+  cc_conv(x, "conv_taps_too_far", CC4(1, 32, 300, 3), CC3(16, 3, 1), one, CC4(100, 0, 100, 0),
+          CC2(130, 1), 1, CC_BIAS, CS_ACT_NONE);
+  cc_conv(x, "conv_pads_too_wide", CC4(1, 32, 5, 9), CC3(16, 1, 3), CC2(1, 5), CC4(0, 130, 0, 129),
+          one, 1, CC_BIAS, CS_ACT_NONE);
+  cc_conv(x, "conv_steps_of_8", CC4(3, 64, 33, 20), CC3(40, 3, 3), CC2(8, 8), p1, one, 1, CC_BIAS,
+          CS_ACT_RELU);
+  cc_conv(x, "conv_steps_of_9", CC4(2, 64, 33, 20), CC3(40, 3, 3), CC2(9, 9), p1, one, 1, CC_BIAS,
+          CS_ACT_RELU);
+  cc_conv(x, "conv_beyond_the_image", CC4(1, 32, 4, 4), CC3(16, 2, 2), CC2(3, 3), CC4(7, 8, 9, 6),
+          one, 1, CC_BIAS, CS_ACT_NONE);
   cc_conv(x, "conv_2x4_mixed", CC4(1, 10, 9, 12), CC3(11, 2, 4), CC2(2, 1), CC4(1, 0, 0, 2),
           CC2(1, 2), 1, CC_BIAS, CS_ACT_NONE);
   cc_conv(x, "conv_11x11_s4", CC4(1, 3, 47, 47), CC3(16, 11, 11), CC2(4, 4), CC4(2, 2, 2, 2), one,
