@@ -113,8 +113,9 @@ cs_status cs_cuda_kernel_launch_merged(const cs_cuda_merge_part *parts, int n, c
                                        cudaStream_t stream) {
   const KernelFamily *family = merging_family(id);
   if (!family || n < 1 || n > CS_CUDA_MERGE_MOST)
-    return cs_error(CS_CODE_BAD_INPUT, "%d operations in one launch of \"%s\"; 1 to %d of one that merges",
-                    n, id, CS_CUDA_MERGE_MOST);
+    return cs_error(CS_CODE_BAD_INPUT,
+                    "%d operations in one launch of \"%s\"; 1 to %d of one that merges", n, id,
+                    CS_CUDA_MERGE_MOST);
   for (int i = 1; i < n; i++)
     if (parts[i].desc->output.dtype != parts[0].desc->output.dtype)
       return cs_error(CS_CODE_BAD_INPUT, "operation %d of a launch of %s has another dtype", i, id);
