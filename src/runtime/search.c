@@ -9,9 +9,10 @@
 #define FIRST_SAMPLES 5
 #define MORE_SAMPLES 15
 #define FINAL_SAMPLES 40
-#define WINS_WANTED 11   /* of MORE_SAMPLES pairs */
-#define IDLE_ROUNDS 3    /* without anything faster, each looking further than the one before */
-#define LEAST_GAIN 0.002 /* smaller gains are taken for chance */
+#define WINS_WANTED 11     /* of MORE_SAMPLES pairs */
+#define IDLE_ROUNDS 3      /* without anything faster, each looking further than the one before */
+#define LATER_DESCENTS 0.5 /* of the time, for descents behind the first */
+#define LEAST_GAIN 0.002   /* smaller gains are taken for chance */
 
 /* ---- One trial ---- */
 
@@ -20,10 +21,14 @@ static bool is_cancelled(const cs_search *s) {
   return options->cancelled && options->cancelled(options->cancelled_user);
 }
 
-bool cs_search_is_over(const cs_search *s) {
+static bool is_used_up(const cs_search *s, double share) {
   int steps = s->session->settings.options.search_steps;
-  return is_cancelled(s) || cs_now_seconds() - s->begun > s->seconds ||
-         (steps > 0 && s->measured >= steps);
+  return is_cancelled(s) || cs_now_seconds() - s->begun > share * s->seconds ||
+         (steps > 0 && s->measured >= share * steps);
+}
+
+bool cs_search_is_over(const cs_search *s) {
+  return is_used_up(s, 1 - s->held_back);
 }
 
 cs_status cs_search_check_cancelled(const cs_search *s) {
@@ -264,20 +269,30 @@ static cs_status run_round(cs_search *s, const cs_configuration *starts, int n) 
   return cs_search_partitions(s);
 }
 
-/* A descent ends with a round that found nothing, and another begins; once there is none to begin
- * from, rounds look further from the best of all, until IDLE_ROUNDS found nothing. */
+/* Ends a descent: the next one has half of what is left, the last one all of it. */
+static cs_status next_descent(cs_search *s, const cs_configuration *starts, int n) {
+  bool begun = false;
+  s->held_back /= 2;
+  CS_RETURN_IF_ERROR(cs_search_restart(s, starts, n, &begun));
+  if (begun) s->idle = 0;
+  if (!begun) s->held_back = 0;
+  return CS_OK;
+}
+
+/* A descent ends with a round that found nothing, or with its share of the time, and another
+ * begins; once there is none to begin from, rounds look further from the best of all, until
+ * IDLE_ROUNDS found nothing. */
 static cs_status run_rounds(cs_search *s, const cs_configuration *starts, int n, bool *converged) {
   *converged = false;
-  while (!cs_search_is_over(s) && !*converged) {
+  s->held_back = LATER_DESCENTS;
+  while (!is_used_up(s, 1) && !*converged) {
     int before = s->accepted;
-    bool begun = false;
     CS_RETURN_IF_ERROR(run_round(s, starts, n));
     CS_RETURN_IF_ERROR(cs_search_check_cancelled(s));
     s->idle = s->accepted == before ? s->idle + 1 : 0;
     s->round++;
-    if (s->idle > 0) CS_RETURN_IF_ERROR(cs_search_restart(s, starts, n, &begun));
-    if (begun) s->idle = 0;
-    *converged = !cs_search_is_over(s) && s->idle >= IDLE_ROUNDS;
+    if (s->idle > 0 || cs_search_is_over(s)) CS_RETURN_IF_ERROR(next_descent(s, starts, n));
+    *converged = !is_used_up(s, 1) && s->idle >= IDLE_ROUNDS;
   }
   return cs_search_settle(s);
 }

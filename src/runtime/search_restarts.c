@@ -1,6 +1,7 @@
-/* Restarts of a search. Where a descent finds nothing faster, another one begins from another
- * schedule (the model's, other policies') with the candidates that the descents before found, which
- * mostly suit it too; what they found at last is held against one another. */
+/* Restarts of a search. Where a descent finds nothing faster, or has had its share of the time,
+ * another one begins from another schedule (other policies', the model's) with the candidates that
+ * the descents before found, which mostly suit it too; what they found at last is held against one
+ * another. */
 #include "runtime/search_state.h"
 
 #define FIRST_PAIRS 5
@@ -25,18 +26,29 @@ static cs_status with_candidates(const cs_configuration *start, const cs_configu
 
 /* ---- The best of all descents ---- */
 
+/* Whether the champion is no slower than the best, beside which it is measured: it is timed first,
+ * so that a clock that slows down takes it for the faster. */
+static cs_status compare_with_champion(cs_search *s, bool *stays) {
+  cs_bench_pairs pairs;
+  cs_bench_swap(s->bench);
+  CS_RETURN_IF_ERROR(cs_bench_compare(s->bench, LAST_PAIRS, &pairs));
+  *stays = pairs.ratio >= 1;
+  s->best_us = *stays ? pairs.best_us : pairs.trial_us;
+  if (!*stays) cs_bench_swap(s->bench);
+  return CS_OK;
+}
+
 cs_status cs_search_settle(cs_search *s) {
   cs_status st = CS_OK;
-  bool fits = false;
-  cs_bench_pairs pairs;
+  bool fits = false, stays = false;
   if (s->champion.n == 0) return CS_OK;
   if (cs_configuration_equal(&s->champion, &s->best)) goto done;
   CS_TRY(st, cs_search_set_trial(s, &s->champion, &fits), done);
   if (!fits) goto done;
-  CS_TRY(st, cs_bench_compare(s->bench, LAST_PAIRS, &pairs), done);
-  if (pairs.ratio >= 1) goto done;
-  s->best_us = pairs.trial_us;
-  st = cs_search_accept(s);
+  CS_TRY(st, compare_with_champion(s, &stays), done);
+  if (!stays) goto done;
+  cs_configuration_free(&s->best);
+  st = cs_bench_configuration(s->bench, CS_BENCH_BEST, &s->best);
 done:
   cs_configuration_free(&s->champion);
   return st;
@@ -44,12 +56,15 @@ done:
 
 /* ---- Restarting ---- */
 
-/* The n-th schedule to begin from: the model's, then the policies' from the last one on; but for
- * the first, which is `sequential`. NULL: there are no more. */
+/* The n-th schedule to begin from: that of `streams`, which leaves most to candidates that suit one
+ * another, the model's, then the other policies' from the last one on; but for the first, which is
+ * `sequential`. NULL: there are no more. */
 static const cs_configuration *start_of(const cs_search *s, const cs_configuration *starts, int n,
                                         int index) {
+  if (n > 1 && index == 0) return &starts[1];
+  if (n > 1) index--;
   if (index == 0) return &s->made;
-  return index < n ? &starts[n - index] : NULL;
+  return index < n - 1 ? &starts[n - index] : NULL;
 }
 
 /* Begins from a configuration; what was the best stays as the champion. *begun false: it does not
@@ -72,7 +87,7 @@ static cs_status begin_from(cs_search *s, const cs_configuration *start, bool *b
 }
 
 cs_status cs_search_restart(cs_search *s, const cs_configuration *starts, int n, bool *begun) {
-  cs_status st = CS_OK;
+  cs_status st = cs_search_settle(s);
   *begun = false;
   while (!*begun && !cs_search_is_over(s) && st == CS_OK) {
     const cs_configuration *start = start_of(s, starts, n, s->restarts);
@@ -80,7 +95,6 @@ cs_status cs_search_restart(cs_search *s, const cs_configuration *starts, int n,
     if (!start) return CS_OK;
     s->restarts++;
     if (start->n == 0) continue;
-    CS_RETURN_IF_ERROR(cs_search_settle(s));
     st = with_candidates(start, &s->best, &next);
     if (st == CS_OK && !cs_configuration_equal(&next, &s->best)) st = begin_from(s, &next, begun);
     cs_configuration_free(&next);

@@ -18,6 +18,7 @@ typedef struct cs_search {
   int restarts;                            /* schedules that a descent began from, or might have */
   double best_us, begun_us, sequential_us; /* of the best now, at first, and of `sequential` */
   double begun, seconds;                   /* of the rounds; those of falling back come behind */
+  double held_back; /* share of the seconds and steps that is left to later descents */
   double fallback_seconds;
   const char *name; /* cs_search_name */
   int measured, accepted, round;
@@ -35,7 +36,7 @@ cs_status cs_search_set_trial(cs_search *s, const cs_configuration *configuratio
 /* What the trial holds becomes the best. */
 cs_status cs_search_accept(cs_search *s) CS_MUST_USE;
 cs_status cs_search_check_cancelled(const cs_search *s) CS_MUST_USE;
-/* The time or the steps are used up, or the search was interrupted. */
+/* The time or the steps are used up but for what is held back, or the search was interrupted. */
 bool cs_search_is_over(const cs_search *s);
 
 /* ---- search_record.c: what is in the profile ---- */
