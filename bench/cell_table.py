@@ -56,9 +56,25 @@ def interval(ratios, confidence=0.95):
     return ordered[k - 1], ordered[n - k]
 
 
+def plan_of(record, name):
+    """What a policy runs: its tasks in launch order, but for the times predicted of them; None: the record has none."""
+    for policy in record["policies"]:
+        if policy["name"] == name and policy.get("tasks"):
+            return [{k: v for k, v in task.items() if not k.endswith("_us")} for task in policy["tasks"]]
+    return None
+
+
+def is_same_plan(record, other):
+    """Whether coselect runs what another policy does."""
+    mine = plan_of(record, "coselect")
+    return mine is not None and mine == plan_of(record, other)
+
+
 def is_slower(record, than):
     """Whether coselect is slower than another policy beyond chance: samples taken in turn are compared in pairs. Where
-    times are predicted there are none, and they are compared as they are."""
+    times are predicted there are none, and they are compared as they are. The same plan is not slower than itself."""
+    if is_same_plan(record, than):
+        return False
     taken = {p["name"]: p.get("latency_us", {}).get("samples", ()) for p in record["policies"]}
     pairs = list(zip(taken["coselect"], taken[than]))
     us = latencies(record)

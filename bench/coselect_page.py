@@ -16,7 +16,8 @@ HEAD = """# coselect beside the other policies
 Made by `bench/coselect_page.py` from the records under `bench/results/`; `bench/cells.py` writes such records. Times are medians
 in microseconds of samples taken in turn in one process. *Over* a policy: its median over coselect's, so more than 1 means that
 coselect is faster; *best other* is the fastest of the other policies. Slower than `sequential` is where the 95% interval of
-their paired samples' ratios (order statistics) lies above 1: plans that are the same differ by chance. Of several records of a
+their paired samples' ratios (order statistics) lies above 1: plans that are the same differ by chance, and where coselect runs
+what `sequential` does, task by task, what is between the two is where in memory each copy of it lies. Of several records of a
 cell the newest counts (the last by file name, which begins with its date). `roofline` is a bound; `path` (the longest path of the fastest candidates, cold) and
 `area` (what the fastest candidates take of the machine) are estimates.
 """
@@ -96,6 +97,8 @@ def judge(cells):
     print(f"- More than 3% slower than the best other: {names(c for c in order if 1 / gains[c]['best other'] > margin)}.")
     slower = [c for c in order if cell_table.is_slower(cells[c][1], "sequential")]
     print(f"- Slower than `sequential`: {names(slower)}.")
+    same = [c for c in order if cell_table.is_same_plan(cells[c][1], "sequential")]
+    print(f"- The plan of `sequential` itself: {names(same)}.")
     print(f"- Wrong results: {names(c for c in order if c not in right)}.")
     few = [c for c in order if cell_table.samples(cells[c][1]) < 50]
     print(f"- Fewer than 50 samples of a policy: {names(few)}.")
@@ -113,9 +116,28 @@ def print_missing(cells):
     print(f"- Not recorded ({count}): {'; '.join(parts) or 'none'}.")
 
 
-def print_cells(cells, is_gpu):
+def is_gpu(record):
+    return record["device"].get("backend") == "cuda"
+
+
+def print_together(by_device):
+    """The cells over all GPUs, each as its newest record has it, whichever of them that is of."""
+    oldest_first = sorted(((pathlib.Path(name), device, cell, record) for device, cells in by_device.items()
+                           for cell, (name, record) in cells.items() if is_gpu(record)), key=lambda f: age(f[0]))
+    together = {cell: (name.name, record) for name, _, cell, record in oldest_first}
+    devices = sorted({device for _, device, _, _ in oldest_first})
+    if len(devices) < 2:
+        return
+    print("## All GPUs\n")
+    print(f"Cells as their newest record has them, of {' or '.join(devices)}.\n")
+    judge(together)
+    print_missing(together)
+    print()
+
+
+def print_cells(cells, of_gpu):
     judge(cells)
-    if is_gpu:
+    if of_gpu:
         print_missing(cells)
     print()
     table(("model", "dtype", "batch", *cell_table.POLICIES, "over best other", "over sequential", "over streams",
@@ -123,7 +145,7 @@ def print_cells(cells, is_gpu):
           [cell_row(cell, *cells[cell]) for cell in sorted(cells, key=rank)])
     reached = [(*cell, against, number(wanted, 2), number(cell_table.gains(cells[cell][1])[against], 3))
                for cell, against, wanted in WANTED if cell in cells]
-    if is_gpu and reached:
+    if of_gpu and reached:
         print("What is wanted of some cells:\n")
         table(("model", "dtype", "batch", "over", "wanted", "is"), reached)
 
@@ -137,7 +159,7 @@ def print_ablations(cells):
     for cell in order:
         name, record = cells[cell]
         by_name = {v["name"]: v for v in record["ablation"]["variants"]}
-        wanted = WANTED_CANDIDATES.get(cell) if record["device"].get("backend") == "cuda" else None
+        wanted = WANTED_CANDIDATES.get(cell) if is_gpu(record) else None
         rows.append((*cell, record["ablation"]["base"],
                      number(by_name["base"]["latency_us"], 1) if "base" in by_name else None,
                      *(number(by_name[v]["speedup_vs_base"], 3) if v in by_name else None for v in variants if v != "base"),
@@ -185,6 +207,7 @@ def main():
              ("Ablation", newest(found, lambda r: r.get("ablation"))),
              ("Overlap", newest(found, overlaps)))
     print(HEAD)
+    print_together(parts[0][1])
     for device in sorted({device for _, kept in parts for device in kept}):
         print(f"## {device}\n")
         for title, kept in parts:
@@ -194,7 +217,7 @@ def main():
             print(f"### {title}\n")
             if title == "Cells":
                 first = next(iter(cells.values()))[1]
-                print_cells(cells, first["device"].get("backend") == "cuda")
+                print_cells(cells, is_gpu(first))
             else:
                 (print_ablations if title == "Ablation" else print_overlaps)(cells)
 

@@ -160,6 +160,16 @@ class Page(CommandTest):
         page = self.page({"2026-01-01-gpu-coselect.jsonl": [same, slower]})
         self.assertIn("Slower than `sequential`: googlenet/f16/32.", page)
 
+    def test_the_same_plan_is_not_slower(self):
+        same, other = record((100, 110, 120, 130, 101)), record((100, 110, 120, 130, 101), batch=32)
+        for found, candidate in ((same, "a"), (other, "b")):
+            for policy, chosen in (("sequential", "a"), ("coselect", candidate)):
+                found["policies"][POLICIES.index(policy)]["tasks"] = [
+                    {"name": "conv", "candidate": chosen, "stream": 0, "start_us": len(policy), "end_us": 20}]
+        page = self.page({"2026-01-01-gpu-coselect.jsonl": [same, other]})
+        self.assertIn("Slower than `sequential`: googlenet/f16/32.", page)
+        self.assertIn("The plan of `sequential` itself: googlenet/f16/8.", page)
+
     def test_the_newest_record_of_a_cell_counts(self):
         page = self.page({"2026-01-01-gpu-coselect.jsonl": [record((200, 110, 120, 130, 101))],
                           "2026-01-01-gpu-coselect-10.jsonl": [record((200, 110, 120, 130, 110))],
@@ -175,6 +185,16 @@ class Page(CommandTest):
         self.assertLess(page.index("## A CPU"), page.index("## A GPU"))
         self.assertEqual([row[7] for row in self.rows(page, "googlenet")], ["801.0", "101.0"])
         self.assertEqual(page.count("Not recorded"), 1)  # what is to be recorded is of a GPU
+
+    def test_gpus_together(self):
+        older, newer = record((200, 110, 120, 130, 100), batch=1), record((200, 110, 120, 130, 109), batch=1)
+        page = self.page({"2026-01-01-one-coselect.jsonl": [older, record((200, 110, 120, 130, 100))],
+                          "2026-01-02-two-coselect.jsonl": [dict(newer, device={"name": "Another GPU", "backend": "cuda"})]})
+        together = page[page.index("## All GPUs"):page.index("## A GPU")]
+        self.assertIn("of A GPU or Another GPU.", together)
+        self.assertIn("in **1 of 2** cells", together)  # of batch 1 the newer one, a draw, counts
+        self.assertIn("Not recorded (46): ", together)
+        self.assertNotIn("All GPUs", self.page({"2026-01-02-two-coselect.jsonl": [older]}))
 
     def test_ablation_and_overlap(self):
         ablated, traced = record((200, None, None, None, 100)), record((200, 110, 120, 130, 100))
