@@ -16,6 +16,19 @@
 
 /* ---- From the other policies' plans ---- */
 
+/* Without limits only what the policy decides is asked for: no memory is planned. */
+static cs_status plan_start(const cs_policy *policy, const cs_policy_input *input, bool limited,
+                            cs_plan **out) {
+  if (limited) return cs_plan_make(policy, input, out);
+  *out = cs_calloc(1, sizeof **out);
+  if (!*out) return cs_no_memory("a plan", sizeof **out);
+  cs_status st = policy->plan(input, *out);
+  if (st == CS_OK) return CS_OK;
+  cs_plan_destroy(*out);
+  *out = NULL;
+  return cs_annotate(st, "%s: ", policy->name);
+}
+
 cs_status cs_coselect_starts(const cs_policy_input *input, bool limited, cs_configuration *out,
                              int *n) {
   int count;
@@ -29,7 +42,7 @@ cs_status cs_coselect_starts(const cs_policy_input *input, bool limited, cs_conf
   for (int i = 0; i < count && *n < CS_COSELECT_STARTS; i++) {
     if (policies[i] == &cs_policy_coselect) continue;
     cs_plan *plan = NULL;
-    CS_RETURN_IF_ERROR(cs_plan_make(policies[i], &given, &plan));
+    CS_RETURN_IF_ERROR(plan_start(policies[i], &given, limited, &plan));
     cs_status st = cs_configuration_of_plan(plan, input->choices, &out[*n]);
     cs_plan_destroy(plan);
     CS_RETURN_IF_ERROR(st);
