@@ -8,10 +8,9 @@
 #define QUICK_WORSE 0.004
 #define FIRST_SAMPLES 5
 #define MORE_SAMPLES 15
-#define FINAL_SAMPLES 40
 #define WINS_WANTED 11     /* of MORE_SAMPLES pairs */
 #define IDLE_ROUNDS 3      /* without anything faster, each looking further than the one before */
-#define LATER_DESCENTS 0.5 /* of the time, for descents behind the first */
+#define LATER_DESCENTS 0.5 /* of the time left, for descents behind the next one */
 #define LEAST_GAIN 0.002   /* smaller gains are taken for chance */
 
 /* ---- One trial ---- */
@@ -21,14 +20,19 @@ static bool is_cancelled(const cs_search *s) {
   return options->cancelled && options->cancelled(options->cancelled_user);
 }
 
-static bool is_used_up(const cs_search *s, double share) {
+/* Of the time or the steps, whichever is more; 1 and more: all. */
+static double used_share(const cs_search *s) {
   int steps = s->session->settings.options.search_steps;
-  return is_cancelled(s) || cs_now_seconds() - s->begun > share * s->seconds ||
-         (steps > 0 && s->measured >= share * steps);
+  double of_time = s->seconds > 0 ? (cs_now_seconds() - s->begun) / s->seconds : 1;
+  return fmax(of_time, steps > 0 ? (double)s->measured / steps : 0);
+}
+
+static bool is_used_up(const cs_search *s) {
+  return is_cancelled(s) || used_share(s) >= 1;
 }
 
 bool cs_search_is_over(const cs_search *s) {
-  return is_used_up(s, 1 - s->held_back);
+  return is_cancelled(s) || used_share(s) >= 1 - s->held_back;
 }
 
 cs_status cs_search_check_cancelled(const cs_search *s) {
@@ -180,81 +184,7 @@ done:
   return st;
 }
 
-/* ---- The end ---- */
-
-/* Brings the pairs to the clock at which the best took `best_us`: those compared one after the
- * other keep their order in the profile, however the clock drifted meanwhile. */
-static void to_one_clock(cs_bench_pairs *p, double best_us) {
-  double of_best = best_us / p->best_us, of_trial = best_us * p->ratio / p->trial_us;
-  for (int i = 0; i < p->n; i++) {
-    p->best[i] *= of_best;
-    p->trial[i] *= of_trial;
-  }
-  p->best_us = best_us;
-  p->trial_us = best_us * p->ratio;
-}
-
-/* The policies in the order of cs_coselect_starts, then what an earlier search left. */
-static const char *start_name(int start) {
-  int count;
-  const cs_policy *const *policies = cs_policy_all(&count);
-  for (int i = 0; i < count; i++) {
-    if (policies[i] != &cs_policy_coselect && start-- == 0) return policies[i]->name;
-  }
-  return "earlier search";
-}
-
-/* Fresh samples of the best beside every start: one that is faster (`sequential`: no slower) takes
- * its place, and what is measured here is what counts as confirmed. */
-static cs_status finals(cs_search *s, const cs_configuration *starts, int n) {
-  cs_bench_pairs p;
-  cs_comparison *told = NULL;
-  bool fits = false;
-  double best[FINAL_SAMPLES] = {0}, best_us = 0;
-  bool sampled = false;
-  for (int i = 0; i < n; i++) {
-    CS_RETURN_IF_ERROR(cs_search_report_comparison(&s->session->search, start_name(i), &told));
-    told->same = cs_configuration_equal(&starts[i], &s->best);
-    if (told->same) continue;
-    CS_RETURN_IF_ERROR(cs_search_check_cancelled(s));
-    CS_RETURN_IF_ERROR(cs_search_set_trial(s, &starts[i], &fits));
-    if (!fits) continue;
-    CS_RETURN_IF_ERROR(cs_bench_compare(s->bench, FINAL_SAMPLES, &p));
-    told->ratio = cs_bench_ratio(&p);
-    told->took_over = p.ratio < 1 || (i == 0 && p.ratio <= 1); /* of equals the plainest */
-    to_one_clock(&p, sampled ? best_us : p.best_us);
-    CS_RETURN_IF_ERROR(cs_search_record(s, CS_BENCH_TRIAL, p.trial, p.n));
-    memcpy(best, p.best, sizeof best);
-    best_us = p.best_us;
-    sampled = true;
-    if (i == 0) s->sequential_us = p.trial_us; /* the first of the policies */
-    if (!told->took_over) continue;
-    CS_RETURN_IF_ERROR(cs_search_accept(s));
-    memcpy(best, p.trial, sizeof best);
-    best_us = p.trial_us;
-  }
-  if (!sampled) {
-    CS_RETURN_IF_ERROR(cs_bench_set(s->bench, CS_BENCH_TRIAL, &s->best));
-    CS_RETURN_IF_ERROR(cs_bench_compare(s->bench, FINAL_SAMPLES, &p));
-    memcpy(best, p.best, sizeof best);
-    best_us = p.best_us;
-  }
-  s->best_us = best_us;
-  if (cs_configuration_equal(&starts[0], &s->best)) s->sequential_us = s->best_us;
-  return cs_search_record(s, CS_BENCH_BEST, best, FINAL_SAMPLES);
-}
-
-static void log_comparisons(const cs_search *s) {
-  const cs_search_report *report = &s->session->search;
-  for (int i = 0; i < report->n_comparisons; i++) {
-    const cs_comparison *c = &report->comparisons[i];
-    if (c->ratio.samples == 0) continue;
-    cs_log(&s->session->device->logger, CS_LOG_INFO,
-           "search: %s takes %.4f times as long as the best (%.0f%%: %.4f to %.4f, %d pairs)%s",
-           c->name, c->ratio.median, 100 * CS_SEARCH_CONFIDENCE, c->ratio.low, c->ratio.high,
-           c->ratio.samples, c->took_over ? ": it takes its place" : "");
-  }
-}
+/* ---- Rounds ---- */
 
 /* Everything once, from the best. What gains most for its time comes first: time is up before a
  * round ends on large networks. */
@@ -272,7 +202,7 @@ static cs_status run_round(cs_search *s, const cs_configuration *starts, int n) 
 /* Ends a descent: the next one has half of what is left, the last one all of it. */
 static cs_status next_descent(cs_search *s, const cs_configuration *starts, int n) {
   bool begun = false;
-  s->held_back /= 2;
+  s->held_back = fmax(0, 1 - used_share(s)) * LATER_DESCENTS;
   CS_RETURN_IF_ERROR(cs_search_restart(s, starts, n, &begun));
   if (begun) s->idle = 0;
   if (!begun) s->held_back = 0;
@@ -281,18 +211,19 @@ static cs_status next_descent(cs_search *s, const cs_configuration *starts, int 
 
 /* A descent ends with a round that found nothing, or with its share of the time, and another
  * begins; once there is none to begin from, rounds look further from the best of all, until
- * IDLE_ROUNDS found nothing. */
+ * IDLE_ROUNDS found nothing. A round that was cut short says nothing of what there is to find. */
 static cs_status run_rounds(cs_search *s, const cs_configuration *starts, int n, bool *converged) {
   *converged = false;
   s->held_back = LATER_DESCENTS;
-  while (!is_used_up(s, 1) && !*converged) {
+  while (!is_used_up(s) && !*converged) {
     int before = s->accepted;
     CS_RETURN_IF_ERROR(run_round(s, starts, n));
     CS_RETURN_IF_ERROR(cs_search_check_cancelled(s));
-    s->idle = s->accepted == before ? s->idle + 1 : 0;
+    bool cut = cs_search_is_over(s);
+    s->idle = s->accepted == before && !cut ? s->idle + 1 : 0;
     s->round++;
-    if (s->idle > 0 || cs_search_is_over(s)) CS_RETURN_IF_ERROR(next_descent(s, starts, n));
-    *converged = !is_used_up(s, 1) && s->idle >= IDLE_ROUNDS;
+    if (s->idle > 0 || cut) CS_RETURN_IF_ERROR(next_descent(s, starts, n));
+    *converged = !is_used_up(s) && s->idle >= IDLE_ROUNDS;
   }
   return cs_search_settle(s);
 }
@@ -310,7 +241,7 @@ static cs_status run_search(cs_search *s) {
   s->session->search.searched = true;
   CS_TRY(st, run_rounds(s, starts, n, &converged), done);
   CS_TRY(st, cs_search_fall_back(s, &starts[0]), done);
-  CS_TRY(st, finals(s, starts, n), done);
+  CS_TRY(st, cs_search_finals(s, starts, n), done);
   cs_search_settle_fallbacks(s);
   cs_completion completion = {.workspace_limit = s->input->workspace_limit,
                               .threads = s->input->max_streams};
@@ -319,7 +250,7 @@ static cs_status run_search(cs_search *s) {
          "search: %d schedules measured in %.1f s, %d taken%s: %.1f us (sequential %.1f)",
          s->measured, cs_now_seconds() - s->begun, s->accepted,
          converged ? ", nothing faster left to try" : "", s->best_us, s->sequential_us);
-  log_comparisons(s);
+  cs_search_log_comparisons(s);
 done:
   for (int i = 0; i < CS_COSELECT_STARTS; i++) cs_configuration_free(&starts[i]);
   return st;

@@ -68,6 +68,23 @@ cs_status cs_search_earlier(const cs_search *s, cs_configuration out[CS_SEARCH_E
   return find_earlier(s, false, CS_SEARCH_EARLIER - 1, out, n);
 }
 
+cs_status cs_search_rival(const cs_search *s, double us, int skipped, cs_configuration *out) {
+  const cs_op_profile *known = cs_profile_find(s->profile, s->signature);
+  *out = (cs_configuration){0};
+  for (int r = 0; known && r < known->n_records; r++) {
+    const cs_measurement *measured = &known->records[r].measured;
+    bool valid = false;
+    if (measured->rejected || measured->samples < CS_SCHEDULE_CONFIRMED) continue;
+    if (measured->cold_us >= us) return CS_OK; /* the fastest come first */
+    CS_RETURN_IF_ERROR(
+        cs_configuration_parse(known->records[r].candidate.id, s->input, out, &valid));
+    if (!valid) continue;
+    if (!cs_configuration_equal(out, &s->best) && skipped-- == 0) return CS_OK;
+    cs_configuration_free(out);
+  }
+  return CS_OK;
+}
+
 /* ---- Completion ---- */
 
 /* Of what may be chosen, whatever the order. */

@@ -52,11 +52,22 @@ cs_status cs_search_is_known(const cs_search *s, const cs_configuration *configu
  * one, then the fastest of those that were not confirmed, as by a search that was interrupted. */
 cs_status cs_search_earlier(const cs_search *s, cs_configuration out[CS_SEARCH_EARLIER], int *n,
                             bool *confirmed) CS_MUST_USE;
+/* The fastest confirmed record of less than `us` that is a configuration of this input and not the
+ * best, but for so many of them; n is 0 where there is none. */
+cs_status cs_search_rival(const cs_search *s, double us, int skipped,
+                          cs_configuration *out) CS_MUST_USE;
 /* Under what its completion is kept: the program's signature, and where options narrow what may be
  * chosen (pins, bans, determinism, a memory limit, a partition), what is left of it: such a search
  * says nothing of one without them. */
 cs_status cs_search_name(const cs_session *session, const cs_policy_input *input,
                          const char *signature, char **out) CS_MUST_USE;
+
+/* ---- search_finals.c ---- */
+
+/* Fresh samples of the best beside every start, and beside what the profile would have planned
+ * before it: one that is faster (`sequential`: no slower) takes its place. */
+cs_status cs_search_finals(cs_search *s, const cs_configuration *starts, int n) CS_MUST_USE;
+void cs_search_log_comparisons(const cs_search *s);
 
 /* ---- search_restarts.c ---- */
 

@@ -337,6 +337,39 @@ static void test_the_winner_is_planned_whatever_the_clock_does(void **state) {
   cs_session_destroy(session);
 }
 
+/* Two schedules that were confirmed on a machine that was faster then: a search that ends with
+ * another one has timed both, so that what it ends with is what is planned. */
+static void test_records_of_a_faster_clock_are_timed_again(void **state) {
+  (void)state;
+  char *ids[2] = {NULL};
+  cs_session_options options = coselect_options(2);
+  cs_session *session = open_session(&options);
+  const cs_op_profile *known = schedules_of(session);
+  int n = 0;
+  for (int r = known->n_records - 1; r >= 0 && n < 2; r--) {
+    if (known->records[r].measured.rejected) continue;
+    ids[n] = strdup(known->records[r].candidate.id);
+    assert_non_null(ids[n++]);
+  }
+  assert_int_equal(n, 2);
+  char *signature = signature_of(session);
+  for (int i = 0; i < 2; i++) {
+    cs_candidate candidate = {.id = ids[i], .family = (char *)(uintptr_t) "schedule"};
+    cs_measurement measured = {.cold_us = 0.01 + 0.001 * i, .warm_us = 0.01, .samples = 40};
+    assert_ok(cs_profile_add(session->device->profile, signature, &candidate, &measured));
+    free(ids[i]);
+  }
+  free(signature);
+  cs_session_destroy(session);
+  session = open_session(&options);
+  known = schedules_of(session);
+  for (int r = 0; r < known->n_records; r++) {
+    const cs_measurement *measured = &known->records[r].measured;
+    if (measured->samples >= CS_SCHEDULE_CONFIRMED) assert_true(measured->cold_us > 1);
+  }
+  cs_session_destroy(session);
+}
+
 /* The first one wants that nothing was searched yet, the third that nothing was to the end. */
 int main(void) {
   const struct CMUnitTest tests[] = {
@@ -349,6 +382,7 @@ int main(void) {
       cmocka_unit_test(test_the_next_search_goes_on_from_unconfirmed_ones),
       cmocka_unit_test(test_choices_stay_while_more_is_measured),
       cmocka_unit_test(test_the_winner_is_planned_whatever_the_clock_does),
+      cmocka_unit_test(test_records_of_a_faster_clock_are_timed_again),
   };
   return cmocka_run_group_tests(tests, open_all, close_all);
 }

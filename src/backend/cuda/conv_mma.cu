@@ -61,10 +61,10 @@ bool is_pointwise(const cs_op_desc *desc) {
   return conv->kernel[0] == 1 && conv->kernel[1] == 1 && !padded;
 }
 
-/* Where there is wgmma (conv_tma.cu), no large tile is faster without it; the smallest is for any.
- */
-bool is_worthwhile(const cs_op_desc *desc, const MmaVariant *variant, bool has_wgmma) {
-  if (has_wgmma && variant->rows * variant->columns >= kLargeTile) return false;
+/* Where the copy engine brings the operands (conv_tma.cu), no large tile is faster without it; the
+ * smallest is for any. */
+bool is_worthwhile(const cs_op_desc *desc, const MmaVariant *variant, bool has_tma) {
+  if (has_tma && variant->rows * variant->columns >= kLargeTile) return false;
   return tile_is_worthwhile(desc, variant->rows, variant->columns) ||
          variant == &kVariants[kVariantCount - 1];
 }
@@ -72,9 +72,9 @@ bool is_worthwhile(const cs_op_desc *desc, const MmaVariant *variant, bool has_w
 int mma_variants(const cs_op_desc *desc, const char **ids, int capacity) {
   int count = 0;
   if (!tiles_take(desc)) return 0;
-  bool has_wgmma = device_has_wgmma();
+  bool has_tma = cs_tma_family.variants(desc, nullptr, 0) > 0;
   for (int v = 0; v < kVariantCount; v++)
-    if (is_worthwhile(desc, &kVariants[v], has_wgmma))
+    if (is_worthwhile(desc, &kVariants[v], has_tma))
       add_variant(ids, capacity, &count, kVariants[v].id);
   return count;
 }

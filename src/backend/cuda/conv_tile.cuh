@@ -72,21 +72,6 @@ inline bool tile_is_worthwhile(const cs_op_desc *desc, int rows, int columns) {
   return cs_round_up(filters, columns) * cs_round_up(pixels, rows) <= 4 * filters * pixels;
 }
 
-/* wgmma was compiled in, and the current device has it: sm_90a is for compute capability 9.0. */
-inline bool device_has_wgmma() {
-#if CS_CUDA_SM90A
-  int device, major, minor;
-  bool known =
-      cudaGetDevice(&device) == cudaSuccess &&
-      cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
-      cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) == cudaSuccess;
-  if (!known) (void)cudaGetLastError(); /* there is no device */
-  return known && major == 9 && minor == 0;
-#else
-  return false;
-#endif
-}
-
 /* ---- Packed filters: permuted (fragment_filter), the last group filled with zeros ---- */
 
 inline int64_t packed_filters(const cs_op_desc *desc) {

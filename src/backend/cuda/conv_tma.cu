@@ -38,6 +38,21 @@ int variant_of(const char *id) {
   return -1;
 }
 
+/* wgmma was compiled in, and the current device has it: sm_90a is for compute capability 9.0. */
+bool device_has_wgmma() {
+#if CS_CUDA_SM90A
+  int device, major, minor;
+  bool known =
+      cudaGetDevice(&device) == cudaSuccess &&
+      cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
+      cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) == cudaSuccess;
+  if (!known) (void)cudaGetLastError(); /* there is no device */
+  return known && major == 9 && minor == 0;
+#else
+  return false;
+#endif
+}
+
 using EncodeIm2col = decltype(&cuTensorMapEncodeIm2col);
 
 /* NULL: the driver has none. */
@@ -146,8 +161,11 @@ cs_status encode_map(const cs_op_desc *desc, const void *input, int rows, CUtens
   cuuint64_t size = (cuuint64_t)cs_dtype_size(desc->output.dtype);
   cuuint64_t dims[4] = {(cuuint64_t)in.dim[1], (cuuint64_t)in.dim[3], (cuuint64_t)in.dim[2],
                         (cuuint64_t)in.dim[0]};
-  cuuint64_t strides[3] = {(cuuint64_t)in.stride[3] * size, (cuuint64_t)in.stride[2] * size,
-                           (cuuint64_t)in.stride[0] * size};
+  cuuint64_t strides[3];
+  for (int i = 0; i < 3; i++) { /* of an axis of extent 1 it says nothing, but must be a multiple */
+    int64_t stride = in.stride[i < 2 ? 3 - i : 0] * (int64_t)size;
+    strides[i] = (cuuint64_t)cs_round_up(cs_max_i64(stride, 1), 16);
+  }
   cuuint32_t steps[4] = {1, (cuuint32_t)conv->strides[1], (cuuint32_t)conv->strides[0], 1};
   Corners corners;
   if (!corners_of(desc, &corners))
