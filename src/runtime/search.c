@@ -204,8 +204,10 @@ static cs_status next_descent(cs_search *s, const cs_configuration *starts, int 
   bool begun = false;
   s->held_back = fmax(0, 1 - used_share(s)) * LATER_DESCENTS;
   CS_RETURN_IF_ERROR(cs_search_restart(s, starts, n, &begun));
-  if (begun) s->idle = 0;
-  if (!begun) s->held_back = 0;
+  if (begun)
+    s->idle = 0;
+  else
+    s->held_back = 0;
   return CS_OK;
 }
 

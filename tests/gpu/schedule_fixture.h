@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "backend/backend.h"
+#include "gpu/open_device.h"
 
 static cs_backend *device;
 
@@ -33,20 +34,6 @@ static inline cs_exec *prepare(const cs_op_desc *desc, const char *family) {
   assert_non_null(exec);
   cs_candidate_list_free(&list);
   return exec;
-}
-
-/* Exits with 77 where there is no GPU, 1 where it cannot be opened. */
-static inline void open_or_skip(void) {
-  char reason[256];
-  if (cs_cuda_backend_count(reason, sizeof(reason)) == 0) {
-    fprintf(stderr, "skipped: %s\n", reason);
-    exit(77);
-  }
-  cs_status st = cs_cuda_backend_open(0, NULL, &device);
-  if (st == CS_OK) return;
-  fprintf(stderr, "%s\n", cs_status_message(st));
-  cs_status_free(st);
-  exit(1);
 }
 
 /* ---- Three convolutions of one input, one per family of implementation, on streams 0 … 2 ---- */

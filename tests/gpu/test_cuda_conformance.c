@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "conformance.h"
+#include "gpu/open_device.h"
 
 static cs_backend *device;
 
@@ -23,17 +24,7 @@ static void every_candidate_is_right(void **state) {
 }
 
 int main(void) {
-  char reason[256];
-  if (cs_cuda_backend_count(reason, sizeof(reason)) == 0) {
-    fprintf(stderr, "skipped: %s\n", reason);
-    return 77;
-  }
-  cs_status st = cs_cuda_backend_open(0, NULL, &device);
-  if (st != CS_OK) {
-    fprintf(stderr, "%s\n", cs_status_message(st));
-    cs_status_free(st);
-    return 1;
-  }
+  device = open_or_skip(NULL);
   const struct CMUnitTest tests[] = {cmocka_unit_test(every_candidate_is_right)};
   int failed = cmocka_run_group_tests(tests, NULL, NULL);
   device->vtable->close(device);

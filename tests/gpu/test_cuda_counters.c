@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "backend/backend.h"
+#include "gpu/open_device.h"
 #include "profiler/kernel_compare.h"
 
 #define N 8
@@ -385,18 +386,8 @@ static void the_device_tells_its_state(void **state) {
 }
 
 int main(void) {
-  char reason[256];
-  if (cs_cuda_backend_count(reason, sizeof(reason)) == 0) {
-    fprintf(stderr, "skipped: %s\n", reason);
-    return 77;
-  }
   cs_logger logger = {.write = count_warnings};
-  cs_status st = cs_cuda_backend_open(0, &logger, &device);
-  if (st != CS_OK) {
-    fprintf(stderr, "%s\n", cs_status_message(st));
-    cs_status_free(st);
-    return 1;
-  }
+  device = open_or_skip(&logger);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(every_kernel_is_counted, create, destroy),
       cmocka_unit_test_setup_teardown(a_whole_run_is_counted, create, destroy),

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "gpu/judged.h"
+#include "gpu/open_device.h"
 
 #define IMAGES 5
 #define GAPS_TRIED 40
@@ -215,17 +216,7 @@ static void misuse_is_refused(void **state) {
 }
 
 int main(void) {
-  char reason[256];
-  if (cs_cuda_backend_count(reason, sizeof(reason)) == 0) {
-    fprintf(stderr, "skipped: %s\n", reason);
-    return 77;
-  }
-  cs_status st = cs_cuda_backend_open(0, NULL, &device);
-  if (st != CS_OK) {
-    fprintf(stderr, "%s\n", cs_status_message(st));
-    cs_status_free(st);
-    return 1;
-  }
+  device = open_or_skip(NULL);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(convolutions_dense_and_into_a_slice),
       cmocka_unit_test(slices_of_one_channel_or_pixel),

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "backend/backend.h"
+#include "gpu/open_device.h"
 
 #define BRANCHES 3
 #define LAUNCHES (BRANCHES + 1) /* and one that reads what the last branch wrote */
@@ -197,17 +198,7 @@ static void what_no_kernel_computes_is_refused(void **state) {
 }
 
 int main(void) {
-  char reason[256];
-  if (cs_cuda_backend_count(reason, sizeof(reason)) == 0) {
-    fprintf(stderr, "skipped: %s\n", reason);
-    return 77;
-  }
-  cs_status st = cs_cuda_backend_open(0, NULL, &device);
-  if (st != CS_OK) {
-    fprintf(stderr, "%s\n", cs_status_message(st));
-    cs_status_free(st);
-    return 1;
-  }
+  device = open_or_skip(NULL);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_merged_launch_is_one_kernel_with_the_same_bits),
       cmocka_unit_test(what_no_kernel_computes_is_refused),

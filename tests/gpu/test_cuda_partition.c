@@ -374,7 +374,7 @@ static void repeated_splits_leak_nothing(void **state) {
 }
 
 int main(void) {
-  open_or_skip();
+  device = open_or_skip(NULL);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(kernels_stay_in_their_part),
       cmocka_unit_test(schedules_on_parts_compute_the_same),

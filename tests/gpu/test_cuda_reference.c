@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "conformance.h"
+#include "gpu/open_device.h"
 
 /* Both sum in double, in orders of their own. */
 #define TOLERANCE 1e-12
@@ -232,17 +233,7 @@ static void so_it_does_where_threads_take_several_elements(void **state) {
 }
 
 int main(void) {
-  char reason[256];
-  if (cs_cuda_backend_count(reason, sizeof(reason)) == 0) {
-    fprintf(stderr, "skipped: %s\n", reason);
-    return 77;
-  }
-  cs_status st = cs_cuda_backend_open(0, NULL, &device);
-  if (st != CS_OK) {
-    fprintf(stderr, "%s\n", cs_status_message(st));
-    cs_status_free(st);
-    return 1;
-  }
+  device = open_or_skip(NULL);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_two_references_agree),
       cmocka_unit_test(the_device_measures_the_same_error),

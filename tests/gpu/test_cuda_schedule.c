@@ -293,7 +293,7 @@ static void unknown_candidates_are_bad_input(void **state) {
 }
 
 int main(void) {
-  open_or_skip();
+  device = open_or_skip(NULL);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(dependencies_over_streams_hold),
       cmocka_unit_test(streams_do_overlap),

@@ -83,8 +83,7 @@ int mma_variants(const cs_op_desc *desc, const char **ids, int capacity) {
  * the bias in f32 ---- */
 
 int64_t mma_weight_bytes(const cs_op_desc *desc) {
-  int64_t bias = desc->has_bias ? desc->attrs.conv.out_channels * (int64_t)sizeof(float) : 0;
-  return filters_bytes(desc) + weight_part_bytes(bias);
+  return with_bias_bytes(desc, filters_bytes(desc));
 }
 
 void mma_pack(const cs_op_desc *desc, const float *weight, const float *bias, void *host_out) {
@@ -93,9 +92,7 @@ void mma_pack(const cs_op_desc *desc, const float *weight, const float *bias, vo
   pack_filters(desc, weight, [&](int64_t row, int64_t tap, int64_t c, float value) {
     put_rounded(desc->output.dtype, host_out, row * row_elements + tap * channels + c, value);
   });
-  if (desc->has_bias)
-    memcpy((char *)host_out + filters_bytes(desc), bias,
-           (size_t)desc->attrs.conv.out_channels * sizeof(float));
+  pack_bias(desc, bias, filters_bytes(desc), host_out);
 }
 
 /* ---- Launch ---- */

@@ -41,7 +41,7 @@ inline bool window_fits_narrow(const cs_op_desc *desc) {
   return true;
 }
 
-/* Elements of a filter with channels, or the whole sum, filled up to `granule` bytes. */
+/* So many elements filled up to whole granules of so many bytes. */
 inline int64_t filled_elements(const cs_op_desc *desc, int64_t elements, int64_t granule) {
   return cs_round_up(elements, granule / cs_dtype_size(desc->output.dtype));
 }
@@ -104,6 +104,17 @@ inline void pack_filters(const cs_op_desc *desc, const float *weight, PUT put) {
         put(row, tap, c, f32 ? round_tf32(value) : value);
       }
   }
+}
+
+/* Behind the filters, which take so many bytes, comes the bias in f32. */
+inline int64_t with_bias_bytes(const cs_op_desc *desc, int64_t filters) {
+  int64_t bias = desc->has_bias ? desc->attrs.conv.out_channels * (int64_t)sizeof(float) : 0;
+  return filters + weight_part_bytes(bias);
+}
+inline void pack_bias(const cs_op_desc *desc, const float *bias, int64_t filters, void *host_out) {
+  if (!desc->has_bias) return;
+  memcpy(static_cast<char *>(host_out) + filters, bias,
+         (size_t)desc->attrs.conv.out_channels * sizeof(float));
 }
 
 /* ---- Parts of a launch ---- */

@@ -122,8 +122,7 @@ int64_t filters_bytes(const cs_op_desc *desc) {
 }
 
 int64_t tma_weight_bytes(const cs_op_desc *desc) {
-  int64_t bias = desc->has_bias ? desc->attrs.conv.out_channels * (int64_t)sizeof(float) : 0;
-  return filters_bytes(desc) + weight_part_bytes(bias);
+  return with_bias_bytes(desc, filters_bytes(desc));
 }
 
 void tma_pack(const cs_op_desc *desc, const float *weight, const float *bias, void *host_out) {
@@ -136,9 +135,7 @@ void tma_pack(const cs_op_desc *desc, const float *weight, const float *bias, vo
     int64_t at = (stage * packed + row) * kStageRow + vector * 16 + byte % 16;
     put_rounded(desc->output.dtype, host_out, at / size, value);
   });
-  if (desc->has_bias)
-    memcpy((char *)host_out + filters_bytes(desc), bias,
-           (size_t)desc->attrs.conv.out_channels * sizeof(float));
+  pack_bias(desc, bias, filters_bytes(desc), host_out);
 }
 
 /* ---- Launch ---- */
