@@ -303,6 +303,13 @@ static inline void cc_all_conv(cc_context *x) {
           CS_ACT_NONE);
   cc_conv(x, "conv_wide_reduction", CC4(1, 256, 5, 5), CC3(32, 3, 3), one, p1, one, 1, CC_BIAS,
           CS_ACT_RELU);
+  /* Long sums of few outputs, which blocks of a cluster share. */
+  cc_conv(x, "conv_long_sum_residual", CC4(2, 192, 9, 9), CC3(80, 3, 3), one, p1, one, 1,
+          CC_BIAS | CC_RESIDUAL | CC_VIEW_RES, CS_ACT_RELU);
+  cc_conv(x, "conv_long_sum_odd", CC4(1, 160, 6, 7), CC3(37, 3, 3), two, p1, one, 1,
+          CC_BIAS | CC_VIEW_OUT | CC_VIEW_ODD, CS_ACT_NONE);
+  cc_conv(x, "conv_1x1_long_sum", CC4(1, 1088, 7, 7), CC3(72, 1, 1), one, none, one, 1, CC_BIAS,
+          CS_ACT_RELU);
   cc_conv(x, "conv_group2", CC4(1, 32, 9, 9), CC3(32, 3, 3), one, p1, one, 2, CC_BIAS, CS_ACT_RELU);
   cc_conv(x, "conv_group4_odd", CC4(2, 12, 9, 7), CC3(20, 3, 3), two, p1, one, 4, CC_BIAS,
           CS_ACT_NONE);
@@ -330,6 +337,12 @@ static inline void cc_all_conv_transpose(cc_context *x) {
   cc_conv_transpose(x, "convt_4x4_s2", CC4(1, 32, 4, 4), CC3(16, 4, 4), two, p1, one, zero, 1, 0,
                     CS_ACT_RELU);
   cc_conv_transpose(x, "convt_4x4_s2_bias_batch3", CC4(3, 16, 5, 7), CC3(8, 4, 4), two, p1, one,
+                    zero, 1, CC_BIAS, CS_ACT_NONE);
+  cc_conv_transpose(x, "convt_4x4_s2_long_sum", CC4(2, 192, 4, 5), CC3(40, 4, 4), two, p1, one,
+                    zero, 1, CC_BIAS | CC_VIEW_OUT, CS_ACT_RELU);
+  cc_conv_transpose(x, "convt_5x3_s23", CC4(1, 32, 7, 6), CC3(24, 5, 3), CC2(2, 3), CC4(2, 0, 1, 1),
+                    one, CC2(1, 0), 1, CC_BIAS, CS_ACT_LEAKY_RELU);
+  cc_conv_transpose(x, "convt_crop", CC4(1, 16, 6, 6), CC3(16, 3, 3), two, CC4(2, 3, 2, 3), one,
                     zero, 1, CC_BIAS, CS_ACT_NONE);
   cc_conv_transpose(x, "convt_latent", CC4(2, 100, 1, 1), CC3(32, 4, 4), one, none, one, zero, 1,
                     CC_BIAS, CS_ACT_RELU);

@@ -144,7 +144,7 @@ cs_status cs_realised_reschedule(cs_realised *realised, const cs_plan *plan) {
   if (realised->schedule) vtable->schedule_destroy(realised->schedule);
   realised->schedule = NULL;
   cs_stream_set streams = {
-      .n = plan->n_streams, .n_parts = plan->n_parts, .part_of = plan->stream_part};
+      .n = plan->n_streams, .n_parts = plan->n_parts, .part_of = plan->stream_part, .early = true};
   memcpy(streams.parts, plan->parts, sizeof streams.parts);
   CS_RETURN_IF_ERROR(vtable->schedule_create(realised->backend, realised->launches,
                                              realised->n_launches, &streams, !realised->no_graph,

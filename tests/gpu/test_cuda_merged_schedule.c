@@ -168,9 +168,9 @@ static void a_merged_launch_is_one_kernel_with_the_same_bits(void **state) {
   unsigned char *wanted = run(&m, schedule, &bytes);
   device->vtable->schedule_destroy(schedule);
   for (int i = 1; i < BRANCHES; i++) m.launches[i].merged = 0;
-  for (int use_graph = 0; use_graph < 2; use_graph++) {
-    ok(device->vtable->schedule_create(device, m.launches, LAUNCHES, &two_streams, use_graph,
-                                       &schedule));
+  for (int way = 0; way < 3; way++) { /* by calls, in a graph, beginning early in a graph */
+    const cs_stream_set streams = {.n = two_streams.n, .early = way == 2};
+    ok(device->vtable->schedule_create(device, m.launches, LAUNCHES, &streams, way > 0, &schedule));
     check_kernels(schedule, true);
     for (int repeat = 0; repeat < 20; repeat++) {
       unsigned char *found = run(&m, schedule, &bytes);

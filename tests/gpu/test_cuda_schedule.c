@@ -81,10 +81,11 @@ static void dependencies_over_streams_hold(void **state) {
   (void)state;
   chain c;
   chain_create(&c);
-  for (int use_graph = 0; use_graph < 2; use_graph++) {
+  for (int way = 0; way < 3; way++) { /* by calls, in a graph, beginning early in a graph */
+    cs_stream_set streams = all_streams;
+    streams.early = way == 2;
     cs_schedule *schedule = NULL;
-    ok(device->vtable->schedule_create(device, c.launches, STEPS, &all_streams, use_graph,
-                                       &schedule));
+    ok(device->vtable->schedule_create(device, c.launches, STEPS, &streams, way > 0, &schedule));
     for (int repeat = 0; repeat < 20; repeat++) {
       chain_poison(&c);
       ok(device->vtable->schedule_run(schedule));

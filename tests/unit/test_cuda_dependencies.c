@@ -32,6 +32,8 @@ static bool capturing, shuffled;
 static char node_storage[3 * LAUNCHES + 1];
 static int n_nodes, node_priority[3 * LAUNCHES + 1];
 static unsigned long long instantiated_with;
+/* How a node waits for the one before it and the one before that. */
+static cudaGraphEdgeData edge[3 * LAUNCHES + 1][2];
 
 static cudaGraphNode_t node_at(int index) {
   return (cudaGraphNode_t)(void *)&node_storage[index];
@@ -127,6 +129,40 @@ cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, enum cudaGraphNodeType *t
                                                            : cudaGraphNodeTypeKernel;
   return cudaSuccess;
 }
+static int index_of(cudaGraphNode_t node) {
+  return (int)((char *)(void *)node - node_storage);
+}
+/* Node n waits for n − 1, and n − 2 where there are two. */
+cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t *from,
+                                         cudaGraphEdgeData *edges, size_t *n) {
+  int index = index_of(node), count = index < 2 ? index : 2;
+  for (int i = 0; from && i < count; i++) {
+    from[i] = node_at(index - 1 - i);
+    edges[i] = edge[index][i];
+  }
+  *n = (size_t)count;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGraphNode_t *from,
+                                        const cudaGraphNode_t *to, const cudaGraphEdgeData *edges,
+                                        size_t n) {
+  assert_ptr_equal(graph, node_storage);
+  assert_int_equal(n, 1);
+  cudaGraphEdgeData *there = &edge[index_of(*to)][index_of(*to) - 1 - index_of(*from)];
+  assert_memory_equal(there, edges, sizeof *edges);
+  there->reserved[0] = 1; /* removed */
+  return cudaSuccess;
+}
+cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t *from,
+                                     const cudaGraphNode_t *to, const cudaGraphEdgeData *edges,
+                                     size_t n) {
+  assert_ptr_equal(graph, node_storage);
+  assert_int_equal(n, 1);
+  cudaGraphEdgeData *there = &edge[index_of(*to)][index_of(*to) - 1 - index_of(*from)];
+  assert_int_equal(there->reserved[0], 1);
+  *there = *edges;
+  return cudaSuccess;
+}
 static CUresult set_attribute(CUgraphNode node, CUlaunchAttributeID id,
                               const CUlaunchAttributeValue *value) {
   assert_int_equal(id, CU_LAUNCH_ATTRIBUTE_PRIORITY);
@@ -173,6 +209,9 @@ cs_status cs_bound_join(cs_bound *leader, const cs_bound *member) {
 bool cs_bound_needs_cudnn(const cs_bound *bound) {
   (void)bound;
   return false;
+}
+bool cs_bound_waits_itself(const cs_bound *bound) {
+  return (intptr_t)bound->launch.output % 2 == 1;
 }
 /* Nothing is launched; the leader's kernel is on its stream already, and computed it. */
 static cs_status member_issued(const cs_launch *l, cudaStream_t stream) {
@@ -254,14 +293,19 @@ static void check_end(const problem *p) {
   assert_true((streams[0].before & all) == all);
 }
 
-static cs_schedule *create(const problem *p, bool use_graph) {
+static cs_schedule *create_on(const problem *p, bool use_graph, int capability, bool early) {
   static cs_cuda_backend backend = {.driver.graph_kernel_node_set_attribute = set_attribute};
-  const cs_stream_set all = {.n = STREAMS};
+  const cs_stream_set all = {.n = STREAMS, .early = early};
   cs_schedule *schedule = NULL;
   serial = true;
+  backend.info.compute_capability = capability;
   cs_status st = cs_schedule_create(&backend.base, p->launches, p->n, &all, use_graph, &schedule);
   if (st != CS_OK) fail_msg("%s", cs_status_message(st));
   return schedule;
+}
+
+static cs_schedule *create(const problem *p, bool use_graph) {
+  return create_on(p, use_graph, 90, false);
 }
 
 static void run_twice(const problem *p, cs_schedule *schedule) {
@@ -374,6 +418,33 @@ static void nodes_carry_their_launches_priority(void **state) {
   free(p);
 }
 
+/* Edges between kernels, into those that wait themselves and no others, where the device can. */
+static void kernels_that_wait_themselves_begin_early(void **state) {
+  (void)state;
+  problem *p = malloc(sizeof(*p));
+  for (uint64_t seed = 0; seed < 100; seed++) {
+    bool wanted = seed % 4 < 2, can = seed % 2 == 0;
+    make(p, seed);
+    memset(edge, 0, sizeof edge);
+    cs_schedule_destroy(create_on(p, true, can ? 90 : 80, wanted));
+    for (int i = 0, node = 0; i < p->n; i++) {
+      for (int k = 0; k < i % 3 && p->launches[i].merged < 0; k++, node++) {
+        for (int before = 0; before < 2 && node - 1 - before >= 0; before++) {
+          bool kernels = node % 5 != 4 && (node - 1 - before) % 5 != 4;
+          bool early = wanted && can && kernels && i % 2 == 1;
+          assert_int_equal(edge[node][before].type, early ? cudaGraphDependencyTypeProgrammatic
+                                                          : cudaGraphDependencyTypeDefault);
+          assert_int_equal(edge[node][before].from_port,
+                           early ? cudaGraphKernelNodePortProgrammatic : 0);
+        }
+      }
+    }
+    launched = 0;
+  }
+  assert_int_equal(graphs_alive, 0);
+  free(p);
+}
+
 /* Without a graph the streams have them: one for all launches of a stream, also of stream 0. */
 static void without_a_graph_streams_have_the_priority(void **state) {
   (void)state;
@@ -446,6 +517,7 @@ int main(void) {
       cmocka_unit_test(captures_keep_every_dependency_and_know_their_nodes),
       cmocka_unit_test(a_failing_capture_leaves_nothing_behind),
       cmocka_unit_test(nodes_carry_their_launches_priority),
+      cmocka_unit_test(kernels_that_wait_themselves_begin_early),
       cmocka_unit_test(without_a_graph_streams_have_the_priority),
       cmocka_unit_test(impossible_schedules_are_refused),
   };

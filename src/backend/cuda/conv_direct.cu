@@ -78,6 +78,7 @@ __device__ __forceinline__ void conv_finish(const ConvParams<WIDE> &p, I n, I k,
 /* V filters of one group at one output pixel. */
 template <typename T, int V, bool NHWC, bool WIDE, bool TRANSPOSED>
 __global__ void cs_conv_direct_kernel(const __grid_constant__ ConvParams<WIDE> p) {
+  begin_kernel();
   using I = typename Index<WIDE>::type;
   I index = thread_index<I>();
   if (index >= p.total) return;
@@ -113,6 +114,7 @@ __global__ void cs_conv_direct_kernel(const __grid_constant__ ConvParams<WIDE> p
 /* Depthwise, NHWC, 16 bytes of channels a thread. K: the square kernel's size, 0: any. */
 template <typename T, int K>
 __global__ void cs_conv_depthwise_kernel(const __grid_constant__ ConvParams<false> p) {
+  begin_kernel();
   constexpr int V = kVector<T>;
   int32_t index = thread_index<int32_t>();
   if (index >= p.total) return;
@@ -168,8 +170,8 @@ static int64_t weight_index(const cs_op_desc *desc, int64_t k, int64_t c, int64_
   return ((k / filters * channels + c) * filters + k % filters) * taps + tap;
 }
 
-static void conv_pack(const cs_op_desc *desc, const float *weight, const float *bias,
-                      void *host_out) {
+static cs_status conv_pack(const cs_op_desc *desc, const float *weight, const float *bias,
+                           void *host_out) {
   const cs_conv_attrs *conv = &desc->attrs.conv;
   int64_t taps = conv->kernel[0] * conv->kernel[1], filters = conv->out_channels;
   int64_t channels = desc->inputs[0].shape.dims[1] / conv->group;
@@ -181,6 +183,7 @@ static void conv_pack(const cs_op_desc *desc, const float *weight, const float *
                     weight[weight_index(desc, k, c, tap)]);
   if (desc->has_bias)
     memcpy((char *)host_out + filter_bytes(desc), bias, (size_t)filters * sizeof(float));
+  return CS_OK;
 }
 
 /* ---- Launch ---- */

@@ -143,7 +143,7 @@ float weight_at(const cs_op_desc *desc, const FewSum &s, const float *weight, in
   return desc->output.dtype == CS_DTYPE_F32 ? round_tf32(value) : value;
 }
 
-void few_pack(const cs_op_desc *desc, const float *weight, const float *bias, void *host_out) {
+cs_status few_pack(const cs_op_desc *desc, const float *weight, const float *bias, void *host_out) {
   FewSum s = sum_of(desc);
   cs_dtype dtype = desc->output.dtype;
   bool f32 = dtype == CS_DTYPE_F32;
@@ -168,6 +168,7 @@ void few_pack(const cs_op_desc *desc, const float *weight, const float *bias, vo
   if (desc->has_bias)
     memcpy((char *)host_out + filters_bytes(desc), bias,
            (size_t)desc->attrs.conv.out_channels * sizeof(float));
+  return CS_OK;
 }
 
 /* ---- Launch ---- */

@@ -337,6 +337,7 @@ __global__ void __launch_bounds__(C::kThreads, 512 / C::kThreads)
   char *inputs = shared + S::steps(p) * C::kMmaN * 32 * 8;
   int filter0 = (int)blockIdx.y * C::kFilters;
   load_filters<T, C>(p, shared);
+  begin_kernel();
   int32_t first = (int32_t)blockIdx.x * p.tiles_a_block;
   int32_t end = min(first + p.tiles_a_block, p.tiles);
 #pragma unroll 1

@@ -8,29 +8,20 @@
  * One launch takes up to CS_CUDA_MERGE_MOST convolutions: each has its tiles among the blocks, and
  * nothing is shared but the launch. */
 #include "backend/cuda/conv_mma.cuh"
+#include "backend/cuda/conv_tiles.h"
 
 namespace {
 
 /* ---- Variants ---- */
 
-/* X(id, rows, columns, tile). Large tiles read each operand less often; small ones, and those that
- * share a sum among warps, reach more SMs where there are few pixels; the last is for any. */
-#define CS_MMA_TILES(X)                                               \
-  X("cuda.mma.v3-128x128", 128, 128, Tile<128, 128, 2, 4, 1, 128, 3>) \
-  X("cuda.mma.v3-128x64", 128, 64, Tile<128, 64, 2, 2, 1, 128, 3>)    \
-  X("cuda.mma.v3-64x128", 64, 128, Tile<64, 128, 2, 2, 1, 128, 3>)    \
-  X("cuda.mma.v3-64x64", 64, 64, Tile<64, 64, 2, 1, 2, 128, 3>)       \
-  X("cuda.mma.v3-64x32", 64, 32, Tile<64, 32, 2, 1, 2, 128, 4>)       \
-  X("cuda.mma.v3-32x64", 32, 64, Tile<32, 64, 1, 2, 4, 256, 3>)       \
-  X("cuda.mma.v3-32x32", 32, 32, Tile<32, 32, 1, 1, 4, 256, 4>)       \
-  X("cuda.mma.v3-16x32", 16, 32, Tile<16, 32, 1, 1, 8, 256, 4>)
-
 struct MmaVariant {
   const char *id;
   int rows, columns; /* of a tile */
+  int split, stage_bytes;
 };
 const MmaVariant kVariants[] = {
-#define CS_MMA_VARIANT(id, m, n, ...) {id, m, n},
+#define CS_MMA_VARIANT(name, m, n, ...) \
+  {CS_MMA_ID name, m, n, __VA_ARGS__::kSplit, __VA_ARGS__::kBytes},
     CS_MMA_TILES(CS_MMA_VARIANT)
 #undef CS_MMA_VARIANT
 };
@@ -65,6 +56,9 @@ bool is_pointwise(const cs_op_desc *desc) {
  * smallest is for any. */
 bool is_worthwhile(const cs_op_desc *desc, const MmaVariant *variant, bool has_tma) {
   if (has_tma && variant->rows * variant->columns >= kLargeTile) return false;
+  if (variant->split > 1 && !split_is_worthwhile(desc, variant->rows, variant->columns,
+                                                 variant->split, variant->stage_bytes))
+    return false;
   return tile_is_worthwhile(desc, variant->rows, variant->columns) ||
          variant == &kVariants[kVariantCount - 1];
 }
@@ -86,13 +80,14 @@ int64_t mma_weight_bytes(const cs_op_desc *desc) {
   return with_bias_bytes(desc, filters_bytes(desc));
 }
 
-void mma_pack(const cs_op_desc *desc, const float *weight, const float *bias, void *host_out) {
+cs_status mma_pack(const cs_op_desc *desc, const float *weight, const float *bias, void *host_out) {
   int64_t row_elements = filter_row(desc), channels = desc->inputs[0].shape.dims[1];
   memset(host_out, 0, (size_t)mma_weight_bytes(desc));
   pack_filters(desc, weight, [&](int64_t row, int64_t tap, int64_t c, float value) {
     put_rounded(desc->output.dtype, host_out, row * row_elements + tap * channels + c, value);
   });
   pack_bias(desc, bias, filters_bytes(desc), host_out);
+  return CS_OK;
 }
 
 /* ---- Launch ---- */
@@ -123,7 +118,7 @@ template <typename T, typename C, bool POINTWISE>
 cs_status launch_tile(const MmaParams &params, int64_t blocks, cudaStream_t stream) {
   return launch_kernel_shared("conv_mma", cs_conv_mma_kernel<T, C, POINTWISE>,
                               dim3((unsigned)blocks), dim3(C::kThreads), params, C::kShared,
-                              C::kShared, stream);
+                              C::kShared, stream, C::kSplit);
 }
 
 template <typename T, typename C>
@@ -136,7 +131,7 @@ cs_status launch_parts(const cs_cuda_merge_part *parts, int n, int variant, cuda
     params.part[params.n++] = part;
     pointwise = pointwise && is_pointwise(parts[i].desc);
   }
-  int64_t blocks = arrange(params.part, params.n, kVariants[variant].rows);
+  int64_t blocks = arrange(params.part, params.n, kVariants[variant].rows, C::kSplit);
   if (blocks == 0) return CS_OK;
   if (blocks > INT32_MAX) return too_many_blocks("conv_mma", blocks);
   return pointwise ? launch_tile<T, C, true>(params, blocks, stream)
@@ -150,7 +145,7 @@ cs_status launch_variant(cs_dtype dtype, int variant, const cs_cuda_merge_part *
                          cudaStream_t stream) {
   return by_dtype(dtype, [&](auto type) {
     static constexpr PartsLauncher launchers[] = {
-#define CS_MMA_LAUNCHER(id, m, n, ...) launch_parts<decltype(type), __VA_ARGS__>,
+#define CS_MMA_LAUNCHER(name, m, n, ...) launch_parts<decltype(type), __VA_ARGS__>,
         CS_MMA_TILES(CS_MMA_LAUNCHER)
 #undef CS_MMA_LAUNCHER
     };

@@ -8,19 +8,20 @@
 namespace {
 
 /* A block's tile: M pixels × N filters by WM × WN × WK warps (WK of them share a tile's sum), KB
- * bytes of the sum a stage. */
-template <int M, int N, int WM, int WN, int WK, int KB, int STAGES>
+ * bytes of the sum a stage. SPLIT blocks, a cluster, share a tile's sum. */
+template <int M, int N, int WM, int WN, int WK, int KB, int STAGES, int SPLIT = 1>
 struct Tile {
   static constexpr int kM = M, kN = N, kWarpsM = WM, kWarpsN = WN, kWarpsK = WK;
-  static constexpr int kBytes = KB, kStages = STAGES;
-  static constexpr int kThreads = 32 * WM * WN * WK;
+  static constexpr int kBytes = KB, kStages = STAGES, kSplit = SPLIT;
+  static constexpr int kThreads = 32 * WM * WN * WK, kStorers = kThreads;
   static constexpr int kVectors = KB / 16;               /* 16-byte vectors of a row of a stage */
   static constexpr int kRowStep = kThreads / kVectors;   /* rows that one pass of the block loads */
   static constexpr int kWarpM = M / WM, kWarpN = N / WN; /* of a warp */
   static constexpr int kMmaM = kWarpM / 16, kMmaN = kWarpN / 8;
   static constexpr int kPitch = N + 4; /* floats between rows of the sums in shared memory */
   static constexpr int kStageBytes = (M + N) * KB;
-  static constexpr int kSumBytes = WK > 1 ? WK *M *kPitch * 4 : 0;
+  static constexpr bool kShares = WK > 1 || SPLIT > 1; /* sums are added up in shared memory */
+  static constexpr int kSumBytes = kShares ? WK * M * kPitch * 4 : 0;
   static constexpr int kShared = STAGES * kStageBytes > kSumBytes ? STAGES *kStageBytes : kSumBytes;
   static_assert(M % kRowStep == 0 && N % kRowStep == 0, "whole passes");
   static_assert(kWarpM % 16 == 0 && kWarpN % 32 == 0, "whole fragments, whole vectors of filters");
@@ -64,14 +65,15 @@ struct Loader {
   int32_t c, tap_h, tap_w, moved; /* moved: offset of the tap */
   int row, vector, filters_left;
 
-  __device__ __forceinline__ Loader(const MmaPart &part, int row0, int column0)
+  /* Of the stages from `begin` on. */
+  __device__ __forceinline__ Loader(const MmaPart &part, int row0, int column0, int32_t begin)
       : p(part), x(static_cast<const T *>(part.x)), w(static_cast<const T *>(part.w)) {
     row = (int)threadIdx.x / C::kVectors, vector = (int)threadIdx.x % C::kVectors;
 #pragma unroll
     for (int i = 0; i < kRowsA; i++) find_row(i, row0 + row + i * C::kRowStep);
-    c = vector * kWidth, tap_h = 0, tap_w = 0, moved = 0;
+    c = (begin * C::kVectors + vector) * kWidth, tap_h = 0, tap_w = 0, moved = 0;
     wrap();
-    w += (column0 + row) * p.w_row + vector * kWidth;
+    w += (column0 + row) * p.w_row + (begin * C::kVectors + vector) * kWidth;
     filters_left = p.packed - column0 - row;
   }
 
@@ -103,8 +105,8 @@ struct Loader {
     }
   }
 
-  /* The next stage, into shared memory at `to`. Behind the last tap no row has any: bit taps_h. */
-  __device__ __forceinline__ void load(uint32_t to) {
+  /* Pixels of the next stage, into it at `to`. Behind the last tap no row has any: bit taps_h. */
+  __device__ __forceinline__ void load_pixels(uint32_t to) {
     uint32_t tap = 1u << tap_h | 0x10000u << tap_w;
     if constexpr (POINTWISE) tap = c < p.channels ? 1u : 2u;
     const T *from = x + (moved + c);
@@ -112,13 +114,18 @@ struct Loader {
     for (int i = 0; i < kRowsA; i++)
       copy_async(to + place<C>(row + i * C::kRowStep, vector), from + offset[i],
                  (taps[i] & tap) == tap);
+    c += C::kVectors * kWidth;
+    wrap();
+  }
+
+  /* Its filters. */
+  __device__ __forceinline__ void load_filters(uint32_t to) {
     to += C::kM * C::kBytes;
 #pragma unroll
     for (int i = 0; i < kRowsB; i++)
       copy_async(to + place<C>(row + i * C::kRowStep, vector), w + i * C::kRowStep * p.w_row,
                  i * C::kRowStep < filters_left);
-    c += C::kVectors * kWidth, w += C::kVectors * kWidth;
-    wrap();
+    w += C::kVectors * kWidth;
   }
 };
 
@@ -157,24 +164,34 @@ __device__ __forceinline__ void multiply_stage(uint32_t stage, int warp_m, int w
   }
 }
 
-/* The sum of a block's tile, stage by stage. Afterwards the stages' memory is free. */
+/* The sum of a block's tile over `steps` stages from `begin` on. Filters are no other kernel's
+ * output: their first stages come before what this kernel waits for has ended. Afterwards the
+ * stages' memory is free. */
 template <typename T, typename C, bool POINTWISE>
 __device__ __forceinline__ void multiply_tile(const MmaPart &p, int row0, int column0,
-                                              uint32_t stages, Sums<C> &sum) {
+                                              int32_t begin, int32_t steps, uint32_t stages,
+                                              Sums<C> &sum) {
   int warp = (int)threadIdx.x / 32;
   int warp_n = warp % C::kWarpsN, warp_m = warp / C::kWarpsN % C::kWarpsM;
   int warp_k = warp / (C::kWarpsN * C::kWarpsM);
-  Loader<T, C, POINTWISE> loader(p, row0, column0);
+  Loader<T, C, POINTWISE> loader(p, row0, column0, begin);
+#pragma unroll
+  for (int s = 0; s < C::kStages - 1; s++)
+    if (s < steps) loader.load_filters(stages + (uint32_t)(s * C::kStageBytes));
+  begin_kernel();
 #pragma unroll
   for (int s = 0; s < C::kStages - 1; s++) {
-    if (s < p.steps) loader.load(stages + (uint32_t)(s * C::kStageBytes));
+    if (s < steps) loader.load_pixels(stages + (uint32_t)(s * C::kStageBytes));
     commit_async();
   }
 #pragma unroll 1
-  for (int step = 0, slot = 0, next = C::kStages - 1; step < p.steps; step++) {
+  for (int step = 0, slot = 0, next = C::kStages - 1; step < steps; step++) {
     wait_async<C::kStages - 2>();
     __syncthreads(); /* stage `step` is there, and all are done with the one before */
-    if (step + C::kStages - 1 < p.steps) loader.load(stages + (uint32_t)(next * C::kStageBytes));
+    if (step + C::kStages - 1 < steps) {
+      loader.load_pixels(stages + (uint32_t)(next * C::kStageBytes));
+      loader.load_filters(stages + (uint32_t)(next * C::kStageBytes));
+    }
     commit_async();
     multiply_stage<T, C>(stages + (uint32_t)(slot * C::kStageBytes), warp_m, warp_n, warp_k, sum);
     slot = slot + 1 == C::kStages ? 0 : slot + 1;
@@ -182,48 +199,6 @@ __device__ __forceinline__ void multiply_tile(const MmaPart &p, int row0, int co
   }
   wait_async<0>();
   __syncthreads();
-}
-
-/* ---- Storing ---- */
-
-template <typename T, typename C>
-__device__ __forceinline__ void put_sums(float *sums, int warp_m, int warp_n, int warp_k,
-                                         const Sums<C> &sum) {
-  int lane = (int)threadIdx.x % 32;
-  float *at =
-      sums + ((warp_k * C::kM + warp_m * C::kWarpM + lane / 4) * C::kPitch + warp_n * C::kWarpN);
-#pragma unroll
-  for (int i = 0; i < C::kMmaM; i++)
-#pragma unroll
-    for (int j = 0; j < C::kMmaN; j++)
-#pragma unroll
-      for (int half = 0; half < 2; half++)
-        *reinterpret_cast<float2 *>(at + (i * 16 + half * 8) * C::kPitch +
-                                    fragment_filter<T>(j, lane % 4)) =
-            make_float2(sum[i][j][half * 2], sum[i][j][half * 2 + 1]);
-}
-
-template <typename T, typename C, int V>
-__device__ __forceinline__ void store_tile(const MmaPart &p, const float *sums, int row0,
-                                           int column0) {
-  constexpr int kAcross = C::kN / V;
-#pragma unroll 1
-  for (int i = (int)threadIdx.x; i < C::kM * kAcross; i += C::kThreads) {
-    int row = i / kAcross, column = i % kAcross * V;
-    int32_t pixel = row0 + row, filter = column0 + column, q, h;
-    if (pixel >= p.rows || filter >= p.filters) continue;
-    int32_t n = divide(divide(pixel, p.out_w, &q), p.out_h, &h);
-    const float *from = sums + row * C::kPitch + column;
-    float sum[V];
-#pragma unroll
-    for (int v = 0; v < V; v++) {
-      sum[v] = from[v];
-#pragma unroll
-      for (int k = 1; k < C::kWarpsK; k++) sum[v] += from[k * C::kM * C::kPitch + v];
-    }
-    store_pixel<T, V>(p, sum, filter, n * p.out.n + h * p.out.h + q * p.out.w + filter,
-                      n * p.added.n + h * p.added.h + q * p.added.w + filter);
-  }
 }
 
 /* ---- The kernel ---- */
@@ -235,27 +210,29 @@ __global__ void __launch_bounds__(C::kThreads)
   int part = 0;
   while (part + 1 < params.n && (int)blockIdx.x >= params.part[part + 1].first) part++;
   const MmaPart &p = params.part[part];
-  int tile = (int)blockIdx.x - p.first;
+  int tile = ((int)blockIdx.x - p.first) / C::kSplit;
+  int rank = ((int)blockIdx.x - p.first) % C::kSplit; /* in the cluster */
   int row0 = tile / p.columns * C::kM, column0 = tile % p.columns * C::kN;
+  int32_t begin = p.steps * rank / C::kSplit, end = p.steps * (rank + 1) / C::kSplit;
   int warp = (int)threadIdx.x / 32;
   int warp_n = warp % C::kWarpsN, warp_m = warp / C::kWarpsN % C::kWarpsM;
   int warp_k = warp / (C::kWarpsN * C::kWarpsM);
   uint32_t stages = (uint32_t)__cvta_generic_to_shared(shared);
   Sums<C> sum = {};
-  multiply_tile<T, C, POINTWISE>(p, row0, column0, stages, sum);
-  if constexpr (C::kWarpsK == 1) {
+  multiply_tile<T, C, POINTWISE>(p, row0, column0, begin, end - begin, stages, sum);
+  if constexpr (!C::kShares) {
 #pragma unroll
     for (int i = 0; i < C::kMmaM; i++)
       store_fragments<T, C::kMmaN>(p, sum[i], row0 + warp_m * C::kWarpM + i * 16,
                                    column0 + warp_n * C::kWarpN);
   } else {
     float *sums = reinterpret_cast<float *>(shared);
-    put_sums<T, C>(sums, warp_m, warp_n, warp_k, sum);
-    __syncthreads();
-    if (p.wide)
-      store_tile<T, C, kVector<T>>(p, sums, row0, column0);
-    else
-      store_tile<T, C, 1>(p, sums, row0, column0);
+    int row = warp_k * C::kM + warp_m * C::kWarpM;
+#pragma unroll
+    for (int i = 0; i < C::kMmaM; i++)
+      put_fragments<T, C>(sums + (row + i * 16) * C::kPitch + warp_n * C::kWarpN, sum[i]);
+    if constexpr (C::kSplit == 1) __syncthreads();
+    store_shared<T, C>(p, sums, row0, column0, rank, (int)threadIdx.x);
   }
 }
 

@@ -4,6 +4,7 @@
 #ifndef CONVSCHED_BACKEND_CUDA_CONV_TILE_CUH_
 #define CONVSCHED_BACKEND_CUDA_CONV_TILE_CUH_
 
+#include "backend/cuda/cluster.cuh"
 #include "backend/cuda/tensor_core.cuh"
 
 /* Everything here is the including file's own. */
@@ -70,6 +71,18 @@ inline bool tile_is_worthwhile(const cs_op_desc *desc, int rows, int columns) {
   int64_t filters = desc->attrs.conv.out_channels;
   int64_t pixels = view_elements(view_of(&desc->output)) / filters;
   return cs_round_up(filters, columns) * cs_round_up(pixels, rows) <= 4 * filters * pixels;
+}
+
+/* What a tile is shared out to a cluster for: that there are fewer tiles than SMs, and sums of many
+ * stages of so many bytes. */
+constexpr int kUnitsUsual = 132;
+inline bool split_is_worthwhile(const cs_op_desc *desc, int rows, int columns, int split,
+                                int stage_bytes) {
+  int64_t filters = desc->attrs.conv.out_channels;
+  int64_t pixels = view_elements(view_of(&desc->output)) / filters;
+  int64_t tiles = (filters + columns - 1) / columns * ((pixels + rows - 1) / rows);
+  int64_t bytes = cs_op_weight_elements(desc) / filters * cs_dtype_size(desc->output.dtype);
+  return tiles <= kUnitsUsual && bytes >= (int64_t)4 * split * stage_bytes && device_has_clusters();
 }
 
 /* ---- Packed filters: permuted (fragment_filter), the last group filled with zeros ---- */
@@ -145,10 +158,10 @@ inline void fill_output(const cs_cuda_merge_part *from, int tile_columns, int64_
   p->columns = (p->filters + tile_columns - 1) / tile_columns;
 }
 
-/* Parts with the longest sums first, so that short ones fill the end; their first blocks. Returns
- * how many blocks there are. */
+/* Parts with the longest sums first, so that short ones fill the end; their first blocks, of which
+ * `split` share a tile. Returns how many blocks there are. */
 template <typename Part>
-inline int64_t arrange(Part *parts, int n, int tile_rows) {
+inline int64_t arrange(Part *parts, int n, int tile_rows, int split) {
   for (int i = 1; i < n; i++)
     for (int j = i; j > 0 && parts[j].steps > parts[j - 1].steps; j--) {
       Part other = parts[j];
@@ -158,7 +171,8 @@ inline int64_t arrange(Part *parts, int n, int tile_rows) {
   int64_t blocks = 0;
   for (int i = 0; i < n; i++) {
     parts[i].first = (int32_t)cs_min_i64(blocks, INT32_MAX);
-    blocks += (int64_t)parts[i].columns * ((parts[i].rows + (int64_t)tile_rows - 1) / tile_rows);
+    blocks +=
+        split * (int64_t)parts[i].columns * ((parts[i].rows + (int64_t)tile_rows - 1) / tile_rows);
   }
   return blocks;
 }
@@ -255,6 +269,75 @@ __device__ __forceinline__ void store_fragments(const ConvOutput &p,
         store_singles_of<T>(p, v, filter, y, added);
     }
   }
+}
+
+/* ---- Sums in shared memory, of a tile C: kM × kN of each of kWarpsK sets of warps in each of
+ * kSplit blocks of a cluster, rows kPitch floats apart; kStorers threads add them up ---- */
+
+/* A warp's fragments of 16 pixels, to where its first one's sums are. */
+template <typename T, typename C, int FRAGMENTS>
+__device__ __forceinline__ void put_fragments(float *to, const float (&sum)[FRAGMENTS][4]) {
+  int lane = (int)threadIdx.x % 32;
+  to += lane / 4 * C::kPitch;
+#pragma unroll
+  for (int j = 0; j < FRAGMENTS; j++)
+#pragma unroll
+    for (int half = 0; half < 2; half++)
+      *reinterpret_cast<float2 *>(to + half * 8 * C::kPitch + fragment_filter<T>(j, lane % 4)) =
+          make_float2(sum[j][half * 2], sum[j][half * 2 + 1]);
+}
+
+/* V sums at `at`, added up: always in the same order. */
+template <typename C, int V>
+__device__ __forceinline__ void add_sums(const float *at, float (&sum)[V]) {
+  constexpr int kApart = C::kM * C::kPitch; /* floats between the sets */
+  uint32_t own = (uint32_t)__cvta_generic_to_shared(at);
+#pragma unroll
+  for (int v = 0; v < V; v++) sum[v] = 0.f;
+#pragma unroll
+  for (int rank = 0; rank < C::kSplit; rank++)
+#pragma unroll
+    for (int k = 0; k < C::kWarpsK; k++) {
+      float more[V];
+      if constexpr (C::kSplit > 1) {
+        cluster_load<V>(cluster_place(own + (uint32_t)(k * kApart * 4), rank), more);
+      } else {
+#pragma unroll
+        for (int v = 0; v < V; v++) more[v] = at[k * kApart + v];
+      }
+#pragma unroll
+      for (int v = 0; v < V; v++) sum[v] += more[v];
+    }
+}
+
+template <typename T, typename C, int V>
+__device__ __forceinline__ void store_sums(const ConvOutput &p, const float *sums, int row0,
+                                           int column0, int first) {
+  constexpr int kAcross = C::kN / V;
+#pragma unroll 1
+  for (int i = first; i < C::kM * kAcross; i += C::kStorers * C::kSplit) {
+    int row = i / kAcross, column = i % kAcross * V;
+    int32_t pixel = row0 + row, filter = column0 + column, q, h;
+    if (pixel >= p.rows || filter >= p.filters) continue;
+    int32_t n = divide(divide(pixel, p.out_w, &q), p.out_h, &h);
+    float sum[V];
+    add_sums<C, V>(sums + row * C::kPitch + column, sum);
+    store_pixel<T, V>(p, sum, filter, n * p.out.n + h * p.out.h + q * p.out.w + filter,
+                      n * p.added.n + h * p.added.h + q * p.added.w + filter);
+  }
+}
+
+/* Stores a block's tile, of which a cluster's blocks each store a share. `thread`: of kStorers. */
+template <typename T, typename C>
+__device__ __forceinline__ void store_shared(const ConvOutput &p, const float *sums, int row0,
+                                             int column0, int rank, int thread) {
+  if constexpr (C::kSplit > 1) cluster_meet();
+  int first = thread + rank * C::kStorers;
+  if (p.wide)
+    store_sums<T, C, kVector<T>>(p, sums, row0, column0, first);
+  else
+    store_sums<T, C, 1>(p, sums, row0, column0, first);
+  if constexpr (C::kSplit > 1) cluster_meet(); /* until then the others read this one's sums */
 }
 
 }  // namespace

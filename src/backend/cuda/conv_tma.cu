@@ -3,30 +3,20 @@
  * outside, the filters as blocks that are packed as they lie in shared memory. No thread computes
  * an address of a pixel, and f32 is rounded to tf32 on the way. As in conv_mma.cu the result goes
  * straight into any NHWC view, and a launch takes several convolutions. */
+#include "backend/cuda/conv_tiles.h"
 #include "backend/cuda/conv_tma.cuh"
 
 namespace {
 
 /* ---- Variants ---- */
 
-/* X(id, rows, columns, tile). The third number are stages. Large tiles read each operand less
- * often; of small ones several blocks fit on an SM, and one stores while another multiplies. */
-#define CS_TMA_TILES(X)                                            \
-  X("cuda.tma.v1-192x192x4", 192, 192, TmaTile<192, 192, 4, 3, 1>) \
-  X("cuda.tma.v1-128x128x3", 128, 128, TmaTile<128, 128, 3, 2, 2>) \
-  X("cuda.tma.v1-128x96x3", 128, 96, TmaTile<128, 96, 3, 2, 2>)    \
-  X("cuda.tma.v1-128x64x4", 128, 64, TmaTile<128, 64, 4, 2, 2>)    \
-  X("cuda.tma.v1-128x64x2", 128, 64, TmaTile<128, 64, 2, 2, 3>)    \
-  X("cuda.tma.v1-128x32x4", 128, 32, TmaTile<128, 32, 4, 2, 2>)    \
-  X("cuda.tma.v1-64x128x4", 64, 128, TmaTile<64, 128, 4, 1, 2>)    \
-  X("cuda.tma.v1-64x64x4", 64, 64, TmaTile<64, 64, 4, 1, 3>)
-
 struct TmaVariant {
   const char *id;
   int rows, columns; /* of a tile */
+  int split;
 };
 const TmaVariant kVariants[] = {
-#define CS_TMA_VARIANT(id, m, n, ...) {id, m, n},
+#define CS_TMA_VARIANT(name, m, n, ...) {CS_TMA_ID name, m, n, __VA_ARGS__::kSplit},
     CS_TMA_TILES(CS_TMA_VARIANT)
 #undef CS_TMA_VARIANT
 };
@@ -99,9 +89,12 @@ bool tma_takes(const cs_op_desc *desc) {
 int tma_variants(const cs_op_desc *desc, const char **ids, int capacity) {
   int count = 0;
   if (!tma_takes(desc)) return 0;
-  for (int v = 0; v < kVariantCount; v++)
-    if (tile_is_worthwhile(desc, kVariants[v].rows, kVariants[v].columns))
-      add_variant(ids, capacity, &count, kVariants[v].id);
+  for (const TmaVariant &v : kVariants) {
+    bool worthwhile =
+        tile_is_worthwhile(desc, v.rows, v.columns) &&
+        (v.split == 1 || split_is_worthwhile(desc, v.rows, v.columns, v.split, kStageRow));
+    if (worthwhile) add_variant(ids, capacity, &count, v.id);
+  }
   return count;
 }
 
@@ -125,7 +118,7 @@ int64_t tma_weight_bytes(const cs_op_desc *desc) {
   return with_bias_bytes(desc, filters_bytes(desc));
 }
 
-void tma_pack(const cs_op_desc *desc, const float *weight, const float *bias, void *host_out) {
+cs_status tma_pack(const cs_op_desc *desc, const float *weight, const float *bias, void *host_out) {
   int64_t size = cs_dtype_size(desc->output.dtype), width = kStageRow / size;
   int64_t chunks = stages_of_tap(desc), packed = packed_filters(desc);
   memset(host_out, 0, (size_t)tma_weight_bytes(desc));
@@ -136,6 +129,7 @@ void tma_pack(const cs_op_desc *desc, const float *weight, const float *bias, vo
     put_rounded(desc->output.dtype, host_out, at / size, value);
   });
   pack_bias(desc, bias, filters_bytes(desc), host_out);
+  return CS_OK;
 }
 
 /* ---- Launch ---- */
@@ -196,7 +190,7 @@ cs_status part_of(const cs_cuda_merge_part *from, const TmaVariant *variant, Tma
 template <typename T, typename C>
 cs_status launch_tile(const TmaParams &params, int64_t blocks, cudaStream_t stream) {
   return launch_kernel_shared("conv_tma", cs_conv_tma_kernel<T, C>, dim3((unsigned)blocks),
-                              dim3(C::kThreads), params, C::kShared, C::kShared, stream);
+                              dim3(C::kThreads), params, C::kShared, C::kShared, stream, C::kSplit);
 }
 
 using TileLauncher = cs_status (*)(const TmaParams &params, int64_t blocks, cudaStream_t stream);
@@ -208,12 +202,13 @@ cs_status launch_variant(cs_dtype dtype, int variant, const cs_cuda_merge_part *
     CS_RETURN_IF_ERROR(part_of(&parts[i], &kVariants[variant], &params.part[params.n]));
     params.n += params.part[params.n].rows > 0;
   }
-  int64_t blocks = arrange(params.part, params.n, kVariants[variant].rows);
+  int64_t blocks =
+      arrange(params.part, params.n, kVariants[variant].rows, kVariants[variant].split);
   if (blocks == 0) return CS_OK;
   if (blocks > INT32_MAX) return too_many_blocks("conv_tma", blocks);
   return by_dtype(dtype, [&](auto type) {
     static constexpr TileLauncher launchers[] = {
-#define CS_TMA_LAUNCHER(id, m, n, ...) launch_tile<decltype(type), __VA_ARGS__>,
+#define CS_TMA_LAUNCHER(name, m, n, ...) launch_tile<decltype(type), __VA_ARGS__>,
         CS_TMA_TILES(CS_TMA_LAUNCHER)
 #undef CS_TMA_LAUNCHER
     };

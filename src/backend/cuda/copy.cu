@@ -27,6 +27,7 @@ struct CopyParams {
 
 template <typename FROM, typename TO, int V, bool WIDE>
 __global__ void cs_copy_kernel(const __grid_constant__ CopyParams<WIDE> p) {
+  begin_kernel();
   using I = typename Index<WIDE>::type;
   I index = thread_index<I>();
   if (index >= p.nest.total) return;
@@ -50,6 +51,7 @@ struct TransposeParams {
 template <typename FROM, typename TO, int V>
 __global__ void __launch_bounds__(256)
     cs_transpose_kernel(const __grid_constant__ TransposeParams p) {
+  begin_kernel();
   constexpr int kTile = 32 * V;
   __shared__ TO tile[kTile][kTile + 1];
   int32_t tile_a, tile_b, inner;

@@ -27,6 +27,7 @@ __device__ __forceinline__ void load_channels(const float *from, bool adjacent, 
 
 template <typename T, int V, bool WIDE, int PARTS>
 __global__ void cs_elementwise_kernel(const __grid_constant__ ElementwiseParams<WIDE> p) {
+  begin_kernel();
   using I = typename Index<WIDE>::type;
   constexpr int kTensors = 2 + (PARTS & HAS_OTHER ? 1 : 0) + (PARTS & HAS_CHANNELS ? 1 : 0);
   I index = thread_index<I>();
@@ -173,12 +174,13 @@ static int64_t batch_norm_weight_bytes(const cs_op_desc *desc) {
   return 2 * weight_part_bytes(channels_of(desc) * (int64_t)sizeof(float));
 }
 
-static void batch_norm_pack(const cs_op_desc *desc, const float *weight, const float *bias,
-                            void *host_out) {
+static cs_status batch_norm_pack(const cs_op_desc *desc, const float *weight, const float *bias,
+                                 void *host_out) {
   size_t bytes = (size_t)channels_of(desc) * sizeof(float);
   memset(host_out, 0, (size_t)batch_norm_weight_bytes(desc));
   memcpy(host_out, weight, bytes);
   memcpy((char *)host_out + weight_part_bytes((int64_t)bytes), bias, bytes);
+  return CS_OK;
 }
 
 static cs_status batch_norm_launch(const cs_op_desc *desc, const char *, const void *const *inputs,

@@ -218,6 +218,10 @@ bool cs_bound_needs_cudnn(const cs_bound *bound) {
   return bound->launch.exec->kind != CS_EXEC_KERNEL;
 }
 
+bool cs_bound_waits_itself(const cs_bound *bound) {
+  return bound->launch.exec->kind == CS_EXEC_KERNEL;
+}
+
 static cs_status launch_any(const cs_bound *bound, cs_cudnn_slot *slot, cudaStream_t stream) {
   const cs_launch *launch = &bound->launch;
   const cs_exec *exec = launch->exec;

@@ -57,6 +57,8 @@ cs_status cs_bound_create(const cs_launch *launch, cs_bound *out) CS_MUST_USE;
 cs_status cs_bound_join(cs_bound *leader, const cs_bound *member) CS_MUST_USE;
 void cs_bound_clear(cs_bound *bound);
 bool cs_bound_needs_cudnn(const cs_bound *bound);
+/* All its kernels are ours, and wait themselves for what comes before (kernel_util.cuh). */
+bool cs_bound_waits_itself(const cs_bound *bound);
 /* Enqueues on `stream`, of a merged launch all at the leader and nothing at the others; `slot` may
  * be NULL where cuDNN is not needed. Errors name the launch. */
 cs_status cs_bound_launch(const cs_bound *bound, cs_cudnn_slot *slot,

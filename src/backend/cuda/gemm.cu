@@ -29,6 +29,7 @@ __device__ __forceinline__ void gemm_store(const GemmParams &p, int64_t row, int
  * x at a time. */
 template <typename T, int V, int ROWS, int THREADS>
 __global__ void __launch_bounds__(256) cs_gemv_kernel(const __grid_constant__ GemmParams p) {
+  begin_kernel();
   int64_t global = thread_index<int64_t>();
   int64_t column = global / THREADS;
   if (column >= p.out) return;
@@ -86,6 +87,7 @@ constexpr int kTile = 64, kDepth = 16;
 
 template <typename T>
 __global__ void __launch_bounds__(256) cs_gemm_tile_kernel(const __grid_constant__ GemmParams p) {
+  begin_kernel();
   __shared__ float x_tile[kDepth][kTile + 4], w_tile[kDepth][kTile + 4];
   int64_t row0 = (int64_t)blockIdx.y * kTile;
   int column0 = (int)blockIdx.x * kTile;
@@ -162,8 +164,8 @@ static int64_t gemm_weight_bytes(const cs_op_desc *desc) {
   return weight_matrix_bytes(desc) + weight_part_bytes(bias);
 }
 
-static void gemm_pack(const cs_op_desc *desc, const float *weight, const float *bias,
-                      void *host_out) {
+static cs_status gemm_pack(const cs_op_desc *desc, const float *weight, const float *bias,
+                           void *host_out) {
   int64_t in = desc->inputs[0].shape.dims[1], out = desc->output.shape.dims[1];
   memset(host_out, 0, (size_t)gemm_weight_bytes(desc));
   for (int64_t o = 0; o < out; o++)
@@ -171,6 +173,7 @@ static void gemm_pack(const cs_op_desc *desc, const float *weight, const float *
       put_rounded(desc->output.dtype, host_out, o * weight_row(desc) + i, weight[o * in + i]);
   if (desc->has_bias)
     memcpy((char *)host_out + weight_matrix_bytes(desc), bias, (size_t)out * sizeof(float));
+  return CS_OK;
 }
 
 static GemmParams gemm_params(const cs_op_desc *desc, const void *const *inputs,

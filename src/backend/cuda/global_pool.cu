@@ -21,6 +21,7 @@ struct GlobalPoolParams {
 /* A warp for each (n, c), lanes along the plane. */
 template <typename T, bool WIDE>
 __global__ void cs_global_pool_plane_kernel(const __grid_constant__ GlobalPoolParams<WIDE> p) {
+  begin_kernel();
   using I = typename Index<WIDE>::type;
   I row = thread_index<I>() / 32;
   if (row >= p.rows) return;
@@ -53,6 +54,7 @@ __global__ void cs_global_pool_plane_kernel(const __grid_constant__ GlobalPoolPa
 template <typename T, int V>
 __global__ void __launch_bounds__(128)
     cs_global_pool_channels_kernel(const __grid_constant__ GlobalPoolParams<false> p) {
+  begin_kernel();
   __shared__ float partial[4][4][V];
   int32_t group;
   int32_t n = divide((int32_t)blockIdx.x, p.channels, &group);

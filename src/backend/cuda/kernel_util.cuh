@@ -81,6 +81,30 @@ __device__ __forceinline__ I thread_index() {
   return (I)blockIdx.x * (I)blockDim.x + (I)threadIdx.x;
 }
 
+/* ---- Beginning early (programmatic dependent launch) ----
+ * A kernel may be launched while what it waits for still runs. Every kernel of an operation calls
+ * one of these in all threads, before the first access to memory that other kernels write or read:
+ * what it writes may still be read by those before, too. */
+
+/* Until everything that this kernel waits for has ended, and is seen. */
+__device__ __forceinline__ void await_inputs() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+/* What waits for this kernel may be launched where its blocks leave room: when all of them have
+ * called this. Behind await_inputs(), so that no more than one kernel of a chain waits on the SMs.
+ */
+__device__ __forceinline__ void release_dependents() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+__device__ __forceinline__ void begin_kernel() {
+  await_inputs();
+  release_dependents();
+}
+
 /* ---- Vectors: V elements of T as floats ---- */
 
 template <typename T>
@@ -281,17 +305,24 @@ inline cs_status launch_kernel(const char *name, void (*kernel)(Params), dim3 gr
   cudaError_t error = cudaLaunchKernel(kernel, grid, block, args, 0, stream);
   return error == cudaSuccess ? CS_OK : launch_error(name, error);
 }
-/* The same with `shared` bytes of dynamic shared memory. `most`: what any launch of this kernel may
- * have, as the limit is the kernel's and not the launch's. */
+/* The same with `shared` bytes of dynamic shared memory, and in clusters of so many blocks. `most`:
+ * what any launch of this kernel may have, as the limit is the kernel's and not the launch's. */
 template <typename Params>
 inline cs_status launch_kernel_shared(const char *name, void (*kernel)(Params), dim3 grid,
                                       dim3 block, const Params &params, size_t shared, int most,
-                                      cudaStream_t stream) {
+                                      cudaStream_t stream, unsigned cluster = 1) {
   cudaError_t error =
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most);
   if (error != cudaSuccess) return launch_error(name, error);
   void *args[] = {const_cast<Params *>(&params)};
-  error = cudaLaunchKernel(kernel, grid, block, args, shared, stream);
+  cudaLaunchAttribute clustered = {};
+  clustered.id = cudaLaunchAttributeClusterDimension;
+  clustered.val.clusterDim.x = cluster, clustered.val.clusterDim.y = clustered.val.clusterDim.z = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = grid, config.blockDim = block;
+  config.dynamicSmemBytes = shared, config.stream = stream;
+  config.attrs = &clustered, config.numAttrs = cluster > 1;
+  error = cudaLaunchKernelExC(&config, reinterpret_cast<const void *>(kernel), args);
   return error == cudaSuccess ? CS_OK : launch_error(name, error);
 }
 /* One thread for each of `threads`. */
@@ -334,7 +365,7 @@ struct KernelFamily {
   /* Writes up to capacity ids and returns how many there are. */
   int (*variants)(const cs_op_desc *desc, const char **ids, int capacity);
   int64_t (*weight_bytes)(const cs_op_desc *desc); /* NULL: none */
-  void (*pack)(const cs_op_desc *desc, const float *weight, const float *bias, void *host_out);
+  cs_status (*pack)(const cs_op_desc *desc, const float *weight, const float *bias, void *host_out);
   cs_status (*launch)(const cs_op_desc *desc, const char *id, const void *const *inputs,
                       const void *weights, void *output, cudaStream_t stream);
   /* Both NULL: no variant takes several operations in one launch. */
@@ -345,7 +376,8 @@ struct KernelFamily {
 };
 extern const KernelFamily cs_pool_family, cs_pool_strip_family, cs_global_pool_family,
     cs_lrn_family, cs_softmax_family, cs_batch_norm_family, cs_elementwise_family, cs_copy_family,
-    cs_pad_family, cs_gemm_family, cs_conv_family, cs_mma_family, cs_tma_family, cs_few_family;
+    cs_pad_family, cs_gemm_family, cs_conv_family, cs_mma_family, cs_tma_family, cs_few_family,
+    cs_mma_transposed_family, cs_tma_transposed_family, cs_gemm_transposed_family;
 
 /* Appends an id while there is room; counts always. */
 inline void add_variant(const char **ids, int capacity, int *count, const char *id) {

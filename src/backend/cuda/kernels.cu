@@ -37,7 +37,12 @@ static const KernelFamily *family_of(cs_op op) {
 }
 
 /* Further families for the same operators. */
-static const KernelFamily *const kFurther[] = {&cs_tma_family, &cs_mma_family, &cs_few_family,
+static const KernelFamily *const kFurther[] = {&cs_tma_family,
+                                               &cs_mma_family,
+                                               &cs_few_family,
+                                               &cs_tma_transposed_family,
+                                               &cs_mma_transposed_family,
+                                               &cs_gemm_transposed_family,
                                                &cs_pool_strip_family};
 
 int cs_cuda_kernel_variants(const cs_op_desc *desc, const char **ids, int capacity) {
@@ -85,8 +90,7 @@ cs_status cs_cuda_kernel_pack_weights(const cs_op_desc *desc, const char *id, co
                                       const float *bias, void *host_out) {
   const KernelFamily *family;
   CS_RETURN_IF_ERROR(find_variant(desc, id, &family));
-  if (family->pack) family->pack(desc, weight, bias, host_out);
-  return CS_OK;
+  return family->pack ? family->pack(desc, weight, bias, host_out) : CS_OK;
 }
 
 cs_status cs_cuda_kernel_launch(const cs_op_desc *desc, const char *id, const void *const *inputs,

@@ -31,6 +31,7 @@ __device__ __forceinline__ void lrn_position(const P &p, I index, I *n, I *c, I 
 
 template <typename T, bool NHWC, bool WIDE>
 __global__ void cs_lrn_kernel(const __grid_constant__ LrnParams<WIDE> p) {
+  begin_kernel();
   using I = typename Index<WIDE>::type;
   I index = thread_index<I>();
   if (index >= p.total) return;
@@ -58,6 +59,7 @@ constexpr int kLrnChunk = NHWC ? kVector<T> : 8;
 
 template <typename T, bool NHWC>
 __global__ void cs_lrn5_kernel(const __grid_constant__ LrnParams<false> p) {
+  begin_kernel();
   constexpr int kChunk = kLrnChunk<T, NHWC>;
   int32_t index = thread_index<int32_t>();
   if (index >= p.total) return;
@@ -205,6 +207,7 @@ __device__ __forceinline__ void softmax_reduce(SoftmaxState *state) {
 
 template <typename T, int THREADS, bool WIDE>
 __global__ void cs_softmax_kernel(const __grid_constant__ SoftmaxParams<WIDE> p) {
+  begin_kernel();
   using I = typename Index<WIDE>::type;
   I row = thread_index<I>() / THREADS;
   if (row >= p.rows) return;

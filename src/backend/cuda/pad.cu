@@ -15,6 +15,7 @@ struct PadParams {
 
 template <typename T, int V, bool WIDE>
 __global__ void cs_pad_kernel(const __grid_constant__ PadParams<T, WIDE> p) {
+  begin_kernel();
   using I = typename Index<WIDE>::type;
   I index = thread_index<I>();
   if (index >= p.total) return;

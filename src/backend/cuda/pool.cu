@@ -56,6 +56,7 @@ __device__ __forceinline__ int pool_any(const P &p, const T *x, I h0, I w0,
 /* K: fixed_kernel(). */
 template <typename T, int V, bool NHWC, bool WIDE, PoolKind KIND, int K>
 __global__ void cs_pool_kernel(const __grid_constant__ PoolParams<WIDE> p) {
+  begin_kernel();
   using I = typename Index<WIDE>::type;
   using J = Joining<T, V, KIND>;
   I index = thread_index<I>();

@@ -30,6 +30,7 @@ struct StripParams {
 template <typename T, PoolKind KIND, int K, int STRIDE, int OUTPUTS>
 __global__ void __launch_bounds__(256, 2)
     cs_pool_strip_kernel(const __grid_constant__ StripParams params) {
+  begin_kernel();
   constexpr int V = kVector<T>, kRows = (OUTPUTS - 1) * STRIDE + K;
   using J = Joining<T, V, KIND>;
   const PoolParams<false> &p = params.pool;

@@ -128,6 +128,9 @@ static cs_status make_streams(cs_schedule *s, const cs_stream_set *streams, bool
 
 static cs_status instantiate(cs_schedule *s) {
   CS_RETURN_IF_ERROR(cs_schedule_capture(s, &s->graph, &s->node_launch, &s->n_nodes));
+  if (s->early && !s->split) {
+    CS_RETURN_IF_ERROR(cs_schedule_begin_early(s, s->graph, s->node_launch, s->n_nodes));
+  }
   CS_RETURN_IF_ERROR(
       cs_schedule_instantiate(s, s->graph, s->node_launch, s->n_nodes, &s->executable));
   CS_RETURN_IF_ERROR(
@@ -149,6 +152,7 @@ cs_status cs_schedule_create(cs_backend *backend, const cs_launch *launches, int
   if (!s) return cs_no_memory("a schedule", sizeof(*s));
   s->backend = cs_cuda(backend);
   s->n_streams = streams->n;
+  s->early = streams->early && s->backend->info.compute_capability >= 90;
   CS_TRY(st, copy_launches(s, launches, n), done);
   if (use_graph && s->urgent && streams->n_parts > 0) {
     CS_FAIL(

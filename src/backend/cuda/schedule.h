@@ -15,6 +15,7 @@ struct cs_schedule {
   /* Where a run begins and ends: stream 0, but never one of a part or of high priority. */
   cudaStream_t origin;
   bool split, urgent; /* some stream keeps to a part, some launch has a priority */
+  bool early;         /* kernels that wait themselves may begin before what they wait for ended */
   bool stream_used[CS_CUDA_MAX_STREAMS], stream_cudnn[CS_CUDA_MAX_STREAMS];
   cudaEvent_t fork, *done;               /* done[i]: NULL unless another stream waits for it */
   cudaEvent_t join[CS_CUDA_MAX_STREAMS]; /* ends of streams; NULL where unused, of the origin */
@@ -48,6 +49,11 @@ cs_status cs_schedule_capture(cs_schedule *schedule, cudaGraph_t *graph, int **n
 cs_status cs_schedule_instantiate(const cs_schedule *schedule, cudaGraph_t graph,
                                   const int *node_launch, int n_nodes,
                                   cudaGraphExec_t *out) CS_MUST_USE;
+
+/* early.c: kernels of a captured graph that wait themselves begin before what they wait for ended.
+ */
+cs_status cs_schedule_begin_early(const cs_schedule *schedule, cudaGraph_t graph,
+                                  const int *node_launch, int n_nodes) CS_MUST_USE;
 
 /* timing.c */
 cs_status cs_schedule_latency(cs_schedule *schedule, int count, double *us) CS_MUST_USE;

@@ -1,0 +1,258 @@
+/* Transposed convolutions by kernels that are there already. Outputs of one remainder by the stride
+ * get their sums through taps of one remainder: they are an ordinary convolution of the input, and
+ * all of them are one launch of several parts (conv_mma.cu, conv_tma.cu). Of an input of one pixel
+ * every output is a product of its own: that is a dense layer (gemm.cu). */
+#include "backend/cuda/conv_tiles.h"
+#include "backend/cuda/kernel_util.cuh"
+
+namespace {
+
+/* ---- As convolutions ---- */
+
+/* The outputs of one remainder: on each axis `phase` by the stride, whose taps are `tap` and every
+ * stride-th behind it, the last one first. */
+struct SubConvolution {
+  cs_op_desc desc;
+  int64_t phase[2], tap[2];
+  int64_t offset; /* of its first output, elements */
+};
+
+int64_t ceil_div(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
+
+/* One axis of a remainder; false: no convolution that is known here. */
+bool split_axis(const cs_op_desc *desc, int axis, int64_t phase, SubConvolution *out) {
+  const cs_conv_attrs *from = &desc->attrs.conv;
+  cs_conv_attrs *to = &out->desc.attrs.conv;
+  int64_t stride = from->strides[axis], dilation = from->dilations[axis];
+  int64_t shifted = phase + from->pads[axis], tap = shifted % stride;
+  if ((dilation > 1 && stride > 1) || tap >= from->kernel[axis]) return false;
+  int64_t taps = ceil_div(from->kernel[axis] - tap, stride), beyond = (taps - 1) * dilation;
+  int64_t outputs = ceil_div(desc->output.shape.dims[2 + axis] - phase, stride);
+  to->kernel[axis] = taps;
+  to->strides[axis] = 1;
+  to->dilations[axis] = dilation;
+  to->pads[axis] = beyond - shifted / stride;
+  to->pads[2 + axis] = outputs - 1 + beyond - desc->inputs[0].shape.dims[2 + axis] - to->pads[axis];
+  out->desc.output.shape.dims[2 + axis] = outputs;
+  out->desc.output.strides[2 + axis] *= stride;
+  out->phase[axis] = phase, out->tap[axis] = tap;
+  out->offset += phase * desc->output.strides[2 + axis];
+  return to->pads[axis] >= 0;
+}
+
+int64_t aligned_at(int64_t alignment, int64_t bytes) {
+  while (bytes % alignment != 0) alignment /= 2;
+  return alignment;
+}
+
+/* Returns how many there are; 0: not to be had as CS_CUDA_MERGE_MOST or fewer. */
+int split(const cs_op_desc *desc, SubConvolution out[CS_CUDA_MERGE_MOST]) {
+  const cs_conv_attrs *conv = &desc->attrs.conv;
+  int n = 0;
+  if (desc->op != CS_OP_CONV_TRANSPOSE || conv->group != 1 || desc->has_residual ||
+      desc->output.shape.rank != 4 || conv->strides[0] > CS_CUDA_MERGE_MOST ||
+      conv->strides[1] > CS_CUDA_MERGE_MOST / conv->strides[0])
+    return 0;
+  for (int64_t h = 0; h < cs_min_i64(conv->strides[0], desc->output.shape.dims[2]); h++)
+    for (int64_t w = 0; w < cs_min_i64(conv->strides[1], desc->output.shape.dims[3]); w++) {
+      SubConvolution *one = &out[n++];
+      *one = {};
+      one->desc = *desc;
+      one->desc.op = CS_OP_CONV;
+      if (!split_axis(desc, 0, h, one) || !split_axis(desc, 1, w, one)) return 0;
+      one->desc.output.alignment =
+          aligned_at(desc->output.alignment, one->offset * cs_dtype_size(desc->output.dtype));
+    }
+  return n;
+}
+
+struct Way {
+  const char *id, *base; /* base: what computes the convolutions */
+};
+const Way kMma[] = {
+#define CS_WAY(name, m, n, ...) {"cuda.mma_t.v1-" name, CS_MMA_ID name},
+    CS_MMA_TILES(CS_WAY)
+#undef CS_WAY
+};
+const Way kTma[] = {
+#define CS_WAY(name, m, n, ...) {"cuda.tma_t.v1-" name, CS_TMA_ID name},
+    CS_TMA_TILES(CS_WAY)
+#undef CS_WAY
+};
+const Way kGemm[] = {{"cuda.gemm_t.warp.v1", "cuda.gemm.warp.v1"},
+                     {"cuda.gemm_t.block.v1", "cuda.gemm.block.v1"},
+                     {"cuda.gemm_t.tile.v1", "cuda.gemm.tile.v1"}};
+
+template <int N>
+const char *base_of(const Way (&ways)[N], const char *id) {
+  for (const Way &way : ways)
+    if (strcmp(way.id, id) == 0) return way.base;
+  return nullptr;
+}
+
+bool offers(const KernelFamily &family, const cs_op_desc *desc, const char *id) {
+  const char *ids[CS_CUDA_VARIANTS_MOST];
+  int n = (int)cs_min_i64(family.variants(desc, ids, CS_CUDA_VARIANTS_MOST), CS_CUDA_VARIANTS_MOST);
+  for (int i = 0; i < n; i++)
+    if (strcmp(ids[i], id) == 0) return true;
+  return false;
+}
+
+/* FAMILY: of convolutions, with several in a launch. */
+template <const KernelFamily &FAMILY, const auto &WAYS>
+struct AsConvolutions {
+  static int variants(const cs_op_desc *desc, const char **ids, int capacity) {
+    SubConvolution parts[CS_CUDA_MERGE_MOST];
+    int count = 0, n = split(desc, parts);
+    for (const Way &way : WAYS) {
+      bool all = n > 0;
+      for (int i = 0; i < n && all; i++) all = offers(FAMILY, &parts[i].desc, way.base);
+      if (all) add_variant(ids, capacity, &count, way.id);
+    }
+    return count;
+  }
+
+  static int64_t weight_bytes(const cs_op_desc *desc) {
+    SubConvolution parts[CS_CUDA_MERGE_MOST];
+    int64_t bytes = 0;
+    for (int i = 0, n = split(desc, parts); i < n; i++)
+      bytes += FAMILY.weight_bytes(&parts[i].desc);
+    return bytes;
+  }
+
+  /* Weights of a transposed convolution: [channel][filter][tap]; bias: the same for all. */
+  static cs_status pack(const cs_op_desc *desc, const float *weight, const float *bias,
+                        void *host_out) {
+    SubConvolution parts[CS_CUDA_MERGE_MOST];
+    const cs_conv_attrs *from = &desc->attrs.conv;
+    int64_t filters = from->out_channels, channels = desc->inputs[0].shape.dims[1];
+    char *to = static_cast<char *>(host_out);
+    cs_status st = CS_OK;
+    float *own =
+        static_cast<float *>(cs_calloc((size_t)cs_op_weight_elements(desc), sizeof(float)));
+    if (!own) return cs_no_memory("weights", (size_t)cs_op_weight_elements(desc) * sizeof(float));
+    for (int i = 0, n = split(desc, parts); i < n && st == CS_OK; i++) {
+      const SubConvolution &part = parts[i];
+      const int64_t *taps = part.desc.attrs.conv.kernel;
+      float *next = own;
+      for (int64_t k = 0; k < filters; k++)
+        for (int64_t c = 0; c < channels; c++)
+          for (int64_t h = 0; h < taps[0]; h++)
+            for (int64_t w = 0; w < taps[1]; w++) {
+              int64_t at_h = part.tap[0] + (taps[0] - 1 - h) * from->strides[0];
+              int64_t at_w = part.tap[1] + (taps[1] - 1 - w) * from->strides[1];
+              *next++ =
+                  weight[((c * filters + k) * from->kernel[0] + at_h) * from->kernel[1] + at_w];
+            }
+      st = FAMILY.pack(&part.desc, own, bias, to);
+      to += FAMILY.weight_bytes(&part.desc);
+    }
+    free(own);
+    return st;
+  }
+
+  static cs_status launch(const cs_op_desc *desc, const char *id, const void *const *inputs,
+                          const void *weights, void *output, cudaStream_t stream) {
+    SubConvolution parts[CS_CUDA_MERGE_MOST];
+    cs_cuda_merge_part merged[CS_CUDA_MERGE_MOST];
+    int n = split(desc, parts);
+    const char *w = static_cast<const char *>(weights);
+    for (int i = 0; i < n; i++) {
+      int64_t offset = parts[i].offset * cs_dtype_size(desc->output.dtype);
+      merged[i] = {&parts[i].desc, inputs, w, static_cast<char *>(output) + offset};
+      w += FAMILY.weight_bytes(&parts[i].desc);
+    }
+    return FAMILY.launch_merged(merged, n, base_of(WAYS, id), stream);
+  }
+};
+
+/* ---- As a dense layer ---- */
+
+/* Outputs in the order in which they lie in memory. */
+struct DenseLayer {
+  cs_op_desc desc;
+  bool channels_last;
+};
+
+bool strides_are(const cs_tensor_desc *tensor, int64_t c, int64_t h, int64_t w) {
+  return tensor->strides[1] == c && tensor->strides[2] == h && tensor->strides[3] == w;
+}
+
+/* False: the input has more than a pixel, or the outputs of an image are not one row. */
+bool as_dense(const cs_op_desc *desc, DenseLayer *out) {
+  const cs_conv_attrs *conv = &desc->attrs.conv;
+  const cs_tensor_desc *x = &desc->inputs[0], *y = &desc->output;
+  if (desc->op != CS_OP_CONV_TRANSPOSE || conv->group != 1 || desc->has_residual ||
+      y->shape.rank != 4 || x->shape.dims[2] != 1 || x->shape.dims[3] != 1)
+    return false;
+  int64_t filters = conv->out_channels, height = y->shape.dims[2], width = y->shape.dims[3];
+  bool whole = height == conv->kernel[0] && width == conv->kernel[1] && conv->pads[0] == 0 &&
+               conv->pads[1] == 0 && conv->dilations[0] == 1 && conv->dilations[1] == 1;
+  out->channels_last = strides_are(y, 1, width * filters, filters);
+  if (!whole || !(out->channels_last || strides_are(y, height * width, width, 1))) return false;
+  out->desc = *desc;
+  out->desc.op = CS_OP_GEMM;
+  out->desc.inputs[0].shape.rank = out->desc.output.shape.rank = 2;
+  out->desc.output.shape.dims[1] = filters * height * width;
+  out->desc.output.strides[1] = 1;
+  return true;
+}
+
+struct AsDense {
+  static int variants(const cs_op_desc *desc, const char **ids, int capacity) {
+    DenseLayer dense;
+    int count = 0;
+    if (!as_dense(desc, &dense)) return 0;
+    for (const Way &way : kGemm)
+      if (offers(cs_gemm_family, &dense.desc, way.base)) add_variant(ids, capacity, &count, way.id);
+    return count;
+  }
+
+  static int64_t weight_bytes(const cs_op_desc *desc) {
+    DenseLayer dense;
+    return as_dense(desc, &dense) ? cs_gemm_family.weight_bytes(&dense.desc) : 0;
+  }
+
+  static cs_status pack(const cs_op_desc *desc, const float *weight, const float *bias,
+                        void *host_out) {
+    DenseLayer dense;
+    if (!as_dense(desc, &dense)) return CS_OK; /* not offered */
+    int64_t filters = desc->attrs.conv.out_channels, channels = desc->inputs[0].shape.dims[1];
+    int64_t outputs = dense.desc.output.shape.dims[1], taps = outputs / filters;
+    float *own = static_cast<float *>(cs_calloc((size_t)(outputs * (channels + 1)), sizeof(float)));
+    if (!own) return cs_no_memory("weights", (size_t)(outputs * (channels + 1)) * sizeof(float));
+    float *own_bias = own + outputs * channels;
+    for (int64_t o = 0; o < outputs; o++) {
+      int64_t filter = dense.channels_last ? o % filters : o / taps;
+      int64_t tap = dense.channels_last ? o / filters : o % taps;
+      if (desc->has_bias) own_bias[o] = bias[filter];
+      for (int64_t c = 0; c < channels; c++)
+        own[o * channels + c] = weight[(c * filters + filter) * taps + tap];
+    }
+    cs_status st = cs_gemm_family.pack(&dense.desc, own, own_bias, host_out);
+    free(own);
+    return st;
+  }
+
+  static cs_status launch(const cs_op_desc *desc, const char *id, const void *const *inputs,
+                          const void *weights, void *output, cudaStream_t stream) {
+    DenseLayer dense;
+    if (!as_dense(desc, &dense))
+      return cs_error(CS_CODE_BAD_INPUT, "%s: the operation is no dense layer", id);
+    return cs_gemm_family.launch(&dense.desc, base_of(kGemm, id), inputs, weights, output, stream);
+  }
+};
+
+using Mma = AsConvolutions<cs_mma_family, kMma>;
+using Tma = AsConvolutions<cs_tma_family, kTma>;
+
+}  // namespace
+
+const KernelFamily cs_mma_transposed_family = {Mma::variants, Mma::weight_bytes, Mma::pack,
+                                               Mma::launch};
+const KernelFamily cs_tma_transposed_family = {Tma::variants, Tma::weight_bytes, Tma::pack,
+                                               Tma::launch};
+const KernelFamily cs_gemm_transposed_family = {AsDense::variants, AsDense::weight_bytes,
+                                                AsDense::pack, AsDense::launch};

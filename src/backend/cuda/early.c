@@ -1,0 +1,78 @@
+/* Kernels that begin before what they wait for has ended (programmatic dependent launch): the edges
+ * of a captured graph that lead to kernels of our own, which wait themselves (begin_kernel() in
+ * kernel_util.cuh). An edge to a library's kernel, which would not wait, stays as it is. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/cuda/schedule.h"
+
+static cs_status edges_to(cudaGraphNode_t node, cudaGraphNode_t *from, cudaGraphEdgeData *edges,
+                          size_t *n) {
+#if CUDART_VERSION >= 13000
+  cudaError_t result = cudaGraphNodeGetDependencies(node, from, edges, n);
+#else
+  cudaError_t result = cudaGraphNodeGetDependencies_v2(node, from, edges, n);
+#endif
+  return cs_cuda_status(result, "asking what a node waits for");
+}
+
+static cs_status replace_edge(cudaGraph_t graph, cudaGraphNode_t from, cudaGraphNode_t to,
+                              const cudaGraphEdgeData *old, const cudaGraphEdgeData *new) {
+#if CUDART_VERSION >= 13000
+  cudaError_t result = cudaGraphRemoveDependencies(graph, &from, &to, old, 1);
+  if (result == cudaSuccess) result = cudaGraphAddDependencies(graph, &from, &to, new, 1);
+#else
+  cudaError_t result = cudaGraphRemoveDependencies_v2(graph, &from, &to, old, 1);
+  if (result == cudaSuccess) result = cudaGraphAddDependencies_v2(graph, &from, &to, new, 1);
+#endif
+  return cs_cuda_status(result, "letting a kernel begin early");
+}
+
+static bool is_plain(const cudaGraphEdgeData *edge) {
+  static const cudaGraphEdgeData plain = {0};
+  return memcmp(edge, &plain, sizeof plain) == 0;
+}
+
+/* The node's edges from kernels. */
+static cs_status begin_early(cudaGraph_t graph, cudaGraphNode_t node) {
+  static const cudaGraphEdgeData early = {.from_port = cudaGraphKernelNodePortProgrammatic,
+                                          .type = cudaGraphDependencyTypeProgrammatic};
+  cs_status st = CS_OK;
+  size_t n = 0;
+  CS_RETURN_IF_ERROR(edges_to(node, NULL, NULL, &n));
+  if (n == 0) return CS_OK;
+  cudaGraphNode_t *from = cs_calloc(n, sizeof *from);
+  cudaGraphEdgeData *edges = cs_calloc(n, sizeof *edges);
+  if (!from || !edges) CS_FAIL(st, done, CS_CODE_NO_MEMORY, "no memory for %zu edges", n);
+  CS_TRY(st, edges_to(node, from, edges, &n), done);
+  for (size_t i = 0; i < n; i++) {
+    enum cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
+    CS_TRY(st, cs_cuda_status(cudaGraphNodeGetType(from[i], &type), "asking for a node's type"),
+           done);
+    if (type != cudaGraphNodeTypeKernel || !is_plain(&edges[i])) continue;
+    CS_TRY(st, replace_edge(graph, from[i], node, &edges[i], &early), done);
+  }
+done:
+  free(from);
+  free(edges);
+  return st;
+}
+
+cs_status cs_schedule_begin_early(const cs_schedule *schedule, cudaGraph_t graph,
+                                  const int *node_launch, int n_nodes) {
+  cs_status st = CS_OK;
+  size_t n = (size_t)n_nodes;
+  cudaGraphNode_t *nodes = cs_calloc(n ? n : 1, sizeof *nodes);
+  if (!nodes) return cs_no_memory("a graph's nodes", n * sizeof *nodes);
+  CS_TRY(st, cs_cuda_status(cudaGraphGetNodes(graph, nodes, &n), "listing graph nodes"), done);
+  for (size_t i = 0; i < n; i++) {
+    enum cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
+    if (node_launch[i] < 0 || !cs_bound_waits_itself(&schedule->launches[node_launch[i]])) continue;
+    CS_TRY(st, cs_cuda_status(cudaGraphNodeGetType(nodes[i], &type), "asking for a node's type"),
+           done);
+    if (type == cudaGraphNodeTypeKernel) CS_TRY(st, begin_early(graph, nodes[i]), done);
+  }
+done:
+  free(nodes);
+  return st;
+}
