@@ -229,6 +229,37 @@ static void test_plan_round_trip(void **state) {
   cs_string_free(again);
 }
 
+/* As many kernels as the schedule has, each of a task of the plan; where a driver tells them with
+ * name and extents. */
+static void test_kernels_are_told(void **state) {
+  (void)state;
+  cs_session *session = new_session("streams");
+  char *text = NULL, *info_text = NULL;
+  assert_ok(cs_session_kernels_json(session, &text));
+  assert_ok(cs_session_info_json(session, &info_text));
+  json_t *told = json_loads(text, 0, NULL), *info = json_loads(info_text, 0, NULL), *kernel;
+  json_t *totals = json_object_get(told, "totals");
+  bool driver = strcmp(json_string_value(json_object_get(told, "source")), "driver") == 0;
+  size_t i;
+  assert_int_equal(json_integer_value(json_object_get(totals, "kernels")),
+                   json_integer_value(json_object_get(info, "kernels")));
+  assert_int_equal(json_array_size(json_object_get(told, "kernels")),
+                   json_integer_value(json_object_get(totals, "kernels")));
+  assert_int_equal(json_integer_value(json_object_get(totals, "launches_of_unknown_kernels")),
+                   driver ? 0 : json_integer_value(json_object_get(totals, "launches")));
+  json_array_foreach(json_object_get(told, "kernels"), i, kernel) {
+    assert_int_equal(json_is_string(json_object_get(kernel, "kernel")), driver);
+    assert_int_equal(json_is_array(json_object_get(kernel, "grid")), driver);
+    assert_non_null(json_string_value(json_object_get(kernel, "reason")));
+    assert_true(json_number_value(json_object_get(kernel, "us")) > 0);
+  }
+  json_decref(told);
+  json_decref(info);
+  cs_string_free(text);
+  cs_string_free(info_text);
+  cs_session_destroy(session);
+}
+
 static void test_options_are_checked(void **state) {
   (void)state;
   cs_session *session = NULL;
@@ -352,6 +383,7 @@ static int run_session_tests(void) {
       cmocka_unit_test(test_batch_changes),
       cmocka_unit_test(test_kept_values),
       cmocka_unit_test(test_plan_round_trip),
+      cmocka_unit_test(test_kernels_are_told),
       cmocka_unit_test(test_options_are_checked),
       cmocka_unit_test(test_every_precision),
       cmocka_unit_test(test_goldens),

@@ -325,6 +325,19 @@ CS_API cs_status cs_session_info_json(const cs_session *session, char **out) CS_
  * what other candidates would change: `convsched.explanation/1`. Errors: USAGE (a plan from a
  * file). */
 CS_API cs_status cs_session_explain_json(const cs_session *session, char **out) CS_MUST_USE;
+/* Every kernel of the plan in launch order, and why it is there: {"schema":"convsched.kernels/1",
+ * "model", "batch", "dtype", "policy", "device", "backend", "simulated", "source" (of the kernels:
+ * "driver", "profile", "none"), "streams", "predicted_us", "kernels":[{"position" (in the plan),
+ * "task", "nodes" (of the graph's file), "op", "candidate", "stream", "part" (SMs; null: all),
+ * "merged" (the task whose launch it is part of, with no kernel of its own; or null), "index", "of"
+ * (which of its launch's kernels, from 0), "kernel" (null: not known, nor what follows), "short"
+ * (for a person), "grid" (null also for a merged launch of a simulated device), "block", "cluster",
+ * "registers", "static_shared", "dynamic_shared", "local_bytes", "blocks_per_sm", "start_us", "us",
+ * "class", "reason"}…], "totals":{"launches", "kernels", "launches_of_unknown_kernels" (each counts
+ * as one kernel), "us", "classes":[{"class", "computes", "kernels", "us", "share"}…],
+ * "not_computing":{"kernels", "us", "share"}}}. Times are planned ones, a launch's divided over its
+ * kernels by counted durations, else by waves. */
+CS_API cs_status cs_session_kernels_json(const cs_session *session, char **out) CS_MUST_USE;
 /* What two files of `convsched.plan/1` differ in, without model or device:
  * {"schema":"convsched.plan-diff/1", "a":…, "b":…, "same":…, "head":[{"member","a","b"}…],
  *  "layouts":[{"value","a","b"}…], "tasks":[{"name", "candidate", "stream", "position", "waits":

@@ -247,26 +247,6 @@ static cs_status run_model(const cli_options *options, cs_device *device, const 
   return st;
 }
 
-/* A plan says which candidates run on which streams. */
-static cs_status check_plan_options(const cli_options *options) {
-  if (!options->plan) return CS_OK;
-  cs_strbuf names = {0};
-  if (options->pins.n > 0) cs_strbuf_printf(&names, " --algorithm");
-  if (options->bans.n > 0) cs_strbuf_printf(&names, " --ban");
-  if (options->streams > 0) cs_strbuf_printf(&names, " --streams");
-  if (options->deterministic) cs_strbuf_printf(&names, " --deterministic");
-  char *given = NULL;
-  CS_RETURN_IF_ERROR(cs_strbuf_take(&names, &given));
-  cs_status st = CS_OK;
-  if (given[0]) {
-    st = cli_error(CS_CODE_USAGE,
-                   "--plan %s: the plan fixes candidates and streams, so it goes without%s",
-                   options->plan, given);
-  }
-  free(given);
-  return st;
-}
-
 static cs_status run_command(const cli_options *options) {
   cs_status st = CS_OK;
   cs_device *device = NULL;
@@ -284,7 +264,7 @@ static cs_status run_command(const cli_options *options) {
             "was there; %d cases given",
             n_cases);
   }
-  CS_TRY(st, check_plan_options(options), done);
+  CS_TRY(st, cli_check_plan_options(options), done);
   if (cli_device_is_simulated(options)) CS_TRY(st, run_check_simulated(options), done);
   CS_TRY(st, cli_check_writable(options->json), done);
   CS_TRY(st, cli_check_writable(options->output), done);

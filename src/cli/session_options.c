@@ -1,5 +1,7 @@
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "cli/cli.h"
 
 bool cli_device_is_simulated(const cli_options *options) {
@@ -31,4 +33,23 @@ void cli_session_options(const cli_options *options, int64_t batch, cs_precision
   out->n_bans = options->bans.n;
   out->plan_path = options->plan;
   out->cancelled = cli_interrupted;
+}
+
+cs_status cli_check_plan_options(const cli_options *options) {
+  if (!options->plan) return CS_OK;
+  cs_strbuf names = {0};
+  if (options->pins.n > 0) cs_strbuf_printf(&names, " --algorithm");
+  if (options->bans.n > 0) cs_strbuf_printf(&names, " --ban");
+  if (options->streams > 0) cs_strbuf_printf(&names, " --streams");
+  if (options->deterministic) cs_strbuf_printf(&names, " --deterministic");
+  char *given = NULL;
+  CS_RETURN_IF_ERROR(cs_strbuf_take(&names, &given));
+  cs_status st = CS_OK;
+  if (given[0]) {
+    st = cli_error(CS_CODE_USAGE,
+                   "--plan %s: the plan fixes candidates and streams, so it goes without%s",
+                   options->plan, given);
+  }
+  free(given);
+  return st;
 }
