@@ -199,8 +199,12 @@ typedef struct cs_session_options {
   int n_pins;
   const char *const *bans; /* candidate ids never to be used */
   int n_bans;
-  const char *plan_path; /* realise this plan instead of planning, without the profile (so there are
-                            no bounds); goes without pins, bans, max_streams, deterministic */
+  /* Realise this plan instead of planning, without the profile (so there are no bounds); goes
+   * without pins, bans, max_streams, deterministic. Where candidates of it are not there (any
+   * more), as after an update of a library, one warning says so, and it is planned anew by the
+   * plan's own policy under these options; NOT_FOUND under `frozen`. BAD_INPUT: a plan of another
+   * graph, batch, precision or kind of device; a damaged one. */
+  const char *plan_path;
   const char *const
       *keep; /* names of values whose contents stay readable (dump); see cs_session_read */
   int n_keep;

@@ -108,6 +108,9 @@ void cli_session_options(const cli_options *options, int64_t batch, cs_precision
 /* A plan says which candidates run on which streams: USAGE where --plan is given with options that
  * choose them. */
 cs_status cli_check_plan_options(const cli_options *options) CS_MUST_USE;
+/* The policy that a plan's file names; NULL where it cannot be read as one (which loading it then
+ * says). free() releases. */
+char *cli_plan_policy(const char *path);
 
 /* IO where the file that --json names could not be written in the end ("-" and NULL: nothing to
  * check). Found out before anything is measured; leaves an existing file as it is. */

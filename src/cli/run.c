@@ -36,7 +36,10 @@ static void add_policy(run_case *run, const char *policy) {
 }
 
 static void choose_policies(run_case *run) {
-  const char *policy = run->options->policy ? run->options->policy : CLI_DEFAULT_POLICY;
+  if (run->options->plan) run->plan_policy = cli_plan_policy(run->options->plan);
+  const char *policy = run->plan_policy       ? run->plan_policy
+                       : run->options->policy ? run->options->policy
+                                              : CLI_DEFAULT_POLICY;
   add_policy(run, "sequential");
   if (strcmp(policy, "all") != 0) {
     add_policy(run, policy);
@@ -179,6 +182,7 @@ static void free_case(run_case *run) {
     json_decref(run->contenders[i].overlap);
   }
   json_decref(run->ablation);
+  free(run->plan_policy);
 }
 
 /* ---- All cases ---- */
