@@ -229,6 +229,70 @@ static void test_plan_round_trip(void **state) {
   cs_string_free(again);
 }
 
+/* A plan with an engine that nobody has is planned anew by its own policy; not under `frozen`. */
+static void test_lost_candidates(void **state) {
+  (void)state;
+  cs_session *session = new_session("opara");
+  char *text = NULL, path[128];
+  snprintf(path, sizeof path, "%s/lost.json", cache_folder);
+  assert_ok(cs_session_plan_json(session, &text));
+  cs_session_destroy(session);
+  json_t *plan = json_loads(text, 0, NULL);
+  json_t *task = json_array_get(json_object_get(plan, "tasks"), 0);
+  json_t *candidate = json_object_get(task, "candidate");
+  cs_string_free(text);
+  json_object_set_new(candidate, "id", json_string("cudnn.graph:eng9999{}"));
+  json_object_set_new(candidate, "payload", json_null());
+  assert_int_equal(json_dump_file(plan, path, 0), 0);
+  cs_session_options options = default_options("sequential");
+  options.deterministic = false;
+  options.plan_path = path;
+  options.frozen = true;
+  assert_status(cs_session_create(test_device, test_graph, &options, &session), CS_CODE_NOT_FOUND,
+                "eng9999");
+  options.frozen = false;
+  assert_ok(cs_session_create(test_device, test_graph, &options, &session));
+  assert_ok(cs_session_info_json(session, &text));
+  json_t *info = json_loads(text, 0, NULL);
+  assert_string_equal(json_string_value(json_object_get(info, "policy")), "opara");
+  assert_verified(session, CS_VERIFY_FULL);
+  json_decref(info);
+  json_decref(plan);
+  cs_string_free(text);
+  cs_session_destroy(session);
+}
+
+/* As many kernels as the schedule has, each of a task of the plan; where a driver tells them with
+ * name and extents. */
+static void test_kernels_are_told(void **state) {
+  (void)state;
+  cs_session *session = new_session("streams");
+  char *text = NULL, *info_text = NULL;
+  assert_ok(cs_session_kernels_json(session, &text));
+  assert_ok(cs_session_info_json(session, &info_text));
+  json_t *told = json_loads(text, 0, NULL), *info = json_loads(info_text, 0, NULL), *kernel;
+  json_t *totals = json_object_get(told, "totals");
+  bool driver = strcmp(json_string_value(json_object_get(told, "source")), "driver") == 0;
+  size_t i;
+  assert_int_equal(json_integer_value(json_object_get(totals, "kernels")),
+                   json_integer_value(json_object_get(info, "kernels")));
+  assert_int_equal(json_array_size(json_object_get(told, "kernels")),
+                   json_integer_value(json_object_get(totals, "kernels")));
+  assert_int_equal(json_integer_value(json_object_get(totals, "launches_of_unknown_kernels")),
+                   driver ? 0 : json_integer_value(json_object_get(totals, "launches")));
+  json_array_foreach(json_object_get(told, "kernels"), i, kernel) {
+    assert_int_equal(json_is_string(json_object_get(kernel, "kernel")), driver);
+    assert_int_equal(json_is_array(json_object_get(kernel, "grid")), driver);
+    assert_non_null(json_string_value(json_object_get(kernel, "reason")));
+    assert_true(json_number_value(json_object_get(kernel, "us")) > 0);
+  }
+  json_decref(told);
+  json_decref(info);
+  cs_string_free(text);
+  cs_string_free(info_text);
+  cs_session_destroy(session);
+}
+
 static void test_options_are_checked(void **state) {
   (void)state;
   cs_session *session = NULL;
@@ -352,6 +416,8 @@ static int run_session_tests(void) {
       cmocka_unit_test(test_batch_changes),
       cmocka_unit_test(test_kept_values),
       cmocka_unit_test(test_plan_round_trip),
+      cmocka_unit_test(test_lost_candidates),
+      cmocka_unit_test(test_kernels_are_told),
       cmocka_unit_test(test_options_are_checked),
       cmocka_unit_test(test_every_precision),
       cmocka_unit_test(test_goldens),

@@ -199,8 +199,12 @@ typedef struct cs_session_options {
   int n_pins;
   const char *const *bans; /* candidate ids never to be used */
   int n_bans;
-  const char *plan_path; /* realise this plan instead of planning, without the profile (so there are
-                            no bounds); goes without pins, bans, max_streams, deterministic */
+  /* Realise this plan instead of planning, without the profile (so there are no bounds); goes
+   * without pins, bans, max_streams, deterministic. Where candidates of it are not there (any
+   * more), as after an update of a library, one warning says so, and it is planned anew by the
+   * plan's own policy under these options; NOT_FOUND under `frozen`. BAD_INPUT: a plan of another
+   * graph, batch, precision or kind of device; a damaged one. */
+  const char *plan_path;
   const char *const
       *keep; /* names of values whose contents stay readable (dump); see cs_session_read */
   int n_keep;
@@ -325,6 +329,19 @@ CS_API cs_status cs_session_info_json(const cs_session *session, char **out) CS_
  * what other candidates would change: `convsched.explanation/1`. Errors: USAGE (a plan from a
  * file). */
 CS_API cs_status cs_session_explain_json(const cs_session *session, char **out) CS_MUST_USE;
+/* Every kernel of the plan in launch order, and why it is there: {"schema":"convsched.kernels/1",
+ * "model", "batch", "dtype", "policy", "device", "backend", "simulated", "source" (of the kernels:
+ * "driver", "profile", "none"), "streams", "predicted_us", "kernels":[{"position" (in the plan),
+ * "task", "nodes" (of the graph's file), "op", "candidate", "stream", "part" (SMs; null: all),
+ * "merged" (the task whose launch it is part of, with no kernel of its own; or null), "index", "of"
+ * (which of its launch's kernels, from 0), "kernel" (null: not known, nor what follows), "short"
+ * (for a person), "grid" (null also for a merged launch of a simulated device), "block", "cluster",
+ * "registers", "static_shared", "dynamic_shared", "local_bytes", "blocks_per_sm", "start_us", "us",
+ * "class", "reason"}…], "totals":{"launches", "kernels", "launches_of_unknown_kernels" (each counts
+ * as one kernel), "us", "classes":[{"class", "computes", "kernels", "us", "share"}…],
+ * "not_computing":{"kernels", "us", "share"}}}. Times are planned ones, a launch's divided over its
+ * kernels by counted durations, else by waves. */
+CS_API cs_status cs_session_kernels_json(const cs_session *session, char **out) CS_MUST_USE;
 /* What two files of `convsched.plan/1` differ in, without model or device:
  * {"schema":"convsched.plan-diff/1", "a":…, "b":…, "same":…, "head":[{"member","a","b"}…],
  *  "layouts":[{"value","a","b"}…], "tasks":[{"name", "candidate", "stream", "position", "waits":

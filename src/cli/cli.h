@@ -46,6 +46,8 @@ typedef struct cli_options {
   bool resume;
   bool diff, explain, tradeoff; /* of plan */
   bool check;                   /* of import */
+  bool kernels;                 /* of inspect */
+  const char *planning;         /* the first option of planning that was given; NULL: none */
 } cli_options;
 
 /* Which options a command takes (bits), for one parser that serves all. */
@@ -60,6 +62,7 @@ enum {
   CLI_CACHE = 1 << 8,     /* the folder of measurements, what is old */
   CLI_PLANS = 1 << 9,     /* what is told of plans */
   CLI_IMPORTING = 1 << 10,
+  CLI_INSPECTING = 1 << 11, /* --kernels, a plan file, format */
   CLI_REPORTING = 1 << 7, /* table, format, profile, candidates, nodes; device, batch, dtype, … */
 };
 
@@ -101,6 +104,13 @@ bool cli_device_is_simulated(const cli_options *options);
 /* Fills session options from the command's. */
 void cli_session_options(const cli_options *options, int64_t batch, cs_precision precision,
                          const char *policy, cs_session_options *out);
+
+/* A plan says which candidates run on which streams: USAGE where --plan is given with options that
+ * choose them. */
+cs_status cli_check_plan_options(const cli_options *options) CS_MUST_USE;
+/* The policy that a plan's file names; NULL where it cannot be read as one (which loading it then
+ * says). free() releases. */
+char *cli_plan_policy(const char *path);
 
 /* IO where the file that --json names could not be written in the end ("-" and NULL: nothing to
  * check). Found out before anything is measured; leaves an existing file as it is. */

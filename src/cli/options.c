@@ -166,6 +166,9 @@ static error_t parse_flag(int key, cli_options *out) {
     case KEY_CHECK:
       out->check = true;
       return 0;
+    case KEY_KERNELS:
+      out->kernels = true;
+      return 0;
     case KEY_EXPLAIN:
       out->explain = true;
       return 0;
@@ -181,11 +184,15 @@ static error_t parse_flag(int key, cli_options *out) {
   }
 }
 
-static void check_file_name(struct argp_state *state, int key, const char *text) {
+static const cli_option_entry *entry_of(int key) {
   const cli_option_entry *entry = cli_option_entries;
-  if (!text || text[0]) return;
   while (entry->option.name && entry->option.key != key) entry++;
-  argp_error(state, "--%s \"\": wanted a name", entry->option.name);
+  return entry;
+}
+
+static void check_file_name(struct argp_state *state, int key, const char *text) {
+  if (!text || text[0]) return;
+  argp_error(state, "--%s \"\": wanted a name", entry_of(key)->option.name);
 }
 
 static error_t parse_file(int key, char *text, cli_options *out) {
@@ -223,6 +230,9 @@ static error_t parse_file(int key, char *text, cli_options *out) {
 static error_t parse_option(int key, char *text, struct argp_state *state) {
   parse_state *parse = state->input;
   cli_options *out = parse->out;
+  const cli_option_entry *entry = entry_of(key);
+  bool planning = entry->option.name && (entry->needs & (CLI_PLANNING | CLI_INSPECTING));
+  if (planning && key != KEY_KERNELS && !out->planning) out->planning = entry->option.name;
   switch (key) {
     case KEY_BATCH:
       each_part(state, text, add_batch);

@@ -55,6 +55,7 @@ enum {
   KEY_EXPLAIN,
   KEY_TRADEOFF,
   KEY_CHECK,
+  KEY_KERNELS,
 };
 
 typedef struct cli_option_entry {

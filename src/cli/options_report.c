@@ -23,14 +23,14 @@ static int parse_name(struct argp_state *state, const char *option, const char *
 
 error_t cli_parse_report_option(int key, char *text, struct argp_state *state, cli_options *out) {
   static const char *const tables[] = {"resources", "workspace", "complementary"};
-  static const char *const formats[] = {"text", "md", "csv"};
+  static const char *const formats[] = {"text", "md", "csv", "json"};
   static const char *const candidates[] = {"fastest", "pareto", "all"};
   switch (key) {
     case KEY_TABLE:
       out->table = parse_name(state, "table", text, tables, 3);
       return 0;
     case KEY_FORMAT:
-      out->format = (cs_report_format)parse_name(state, "format", text, formats, 3);
+      out->format = (cs_report_format)parse_name(state, "format", text, formats, 4);
       return 0;
     case KEY_CANDIDATES:
       out->candidates = (cs_report_candidates)parse_name(state, "candidates", text, candidates, 3);

@@ -36,7 +36,10 @@ static void add_policy(run_case *run, const char *policy) {
 }
 
 static void choose_policies(run_case *run) {
-  const char *policy = run->options->policy ? run->options->policy : CLI_DEFAULT_POLICY;
+  if (run->options->plan) run->plan_policy = cli_plan_policy(run->options->plan);
+  const char *policy = run->plan_policy       ? run->plan_policy
+                       : run->options->policy ? run->options->policy
+                                              : CLI_DEFAULT_POLICY;
   add_policy(run, "sequential");
   if (strcmp(policy, "all") != 0) {
     add_policy(run, policy);
@@ -179,6 +182,7 @@ static void free_case(run_case *run) {
     json_decref(run->contenders[i].overlap);
   }
   json_decref(run->ablation);
+  free(run->plan_policy);
 }
 
 /* ---- All cases ---- */
@@ -247,26 +251,6 @@ static cs_status run_model(const cli_options *options, cs_device *device, const 
   return st;
 }
 
-/* A plan says which candidates run on which streams. */
-static cs_status check_plan_options(const cli_options *options) {
-  if (!options->plan) return CS_OK;
-  cs_strbuf names = {0};
-  if (options->pins.n > 0) cs_strbuf_printf(&names, " --algorithm");
-  if (options->bans.n > 0) cs_strbuf_printf(&names, " --ban");
-  if (options->streams > 0) cs_strbuf_printf(&names, " --streams");
-  if (options->deterministic) cs_strbuf_printf(&names, " --deterministic");
-  char *given = NULL;
-  CS_RETURN_IF_ERROR(cs_strbuf_take(&names, &given));
-  cs_status st = CS_OK;
-  if (given[0]) {
-    st = cli_error(CS_CODE_USAGE,
-                   "--plan %s: the plan fixes candidates and streams, so it goes without%s",
-                   options->plan, given);
-  }
-  free(given);
-  return st;
-}
-
 static cs_status run_command(const cli_options *options) {
   cs_status st = CS_OK;
   cs_device *device = NULL;
@@ -284,7 +268,7 @@ static cs_status run_command(const cli_options *options) {
             "was there; %d cases given",
             n_cases);
   }
-  CS_TRY(st, check_plan_options(options), done);
+  CS_TRY(st, cli_check_plan_options(options), done);
   if (cli_device_is_simulated(options)) CS_TRY(st, run_check_simulated(options), done);
   CS_TRY(st, cli_check_writable(options->json), done);
   CS_TRY(st, cli_check_writable(options->output), done);

@@ -30,8 +30,9 @@ typedef struct run_case {
   cs_precision precision;
   run_contender contenders[RUN_MAX_POLICIES]; /* the baseline `sequential` first */
   int n;
-  bool simulated; /* the device is: times are predicted, nothing is run */
-  double load_s;  /* reading the graph */
+  char *plan_policy; /* of --plan: the file's own; NULL: none */
+  bool simulated;    /* the device is: times are predicted, nothing is run */
+  double load_s;     /* reading the graph */
   double
       first_result_s; /* from the start of the process to the first output; 0: not the first case */
   double verify_s;    /* verifying all contenders; 0: not asked for */

@@ -1,5 +1,7 @@
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "cli/cli.h"
 
 bool cli_device_is_simulated(const cli_options *options) {
@@ -31,4 +33,42 @@ void cli_session_options(const cli_options *options, int64_t batch, cs_precision
   out->n_bans = options->bans.n;
   out->plan_path = options->plan;
   out->cancelled = cli_interrupted;
+}
+
+char *cli_plan_policy(const char *path) {
+  json_t *plan = json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
+  char *policy = cs_strdup(json_string_value(json_object_get(plan, "policy")));
+  json_decref(plan);
+  return policy;
+}
+
+/* The plan's row is its policy's, and so is what is planned anew. */
+static cs_status check_policy(const cli_options *options) {
+  cs_status st = CS_OK;
+  char *policy = options->policy ? cli_plan_policy(options->plan) : NULL;
+  if (policy && strcmp(policy, options->policy) != 0) {
+    st = cli_error(CS_CODE_USAGE, "--plan %s: the plan is by %s, so it goes without --policy %s",
+                   options->plan, policy, options->policy);
+  }
+  free(policy);
+  return st;
+}
+
+cs_status cli_check_plan_options(const cli_options *options) {
+  if (!options->plan) return CS_OK;
+  cs_strbuf names = {0};
+  if (options->pins.n > 0) cs_strbuf_printf(&names, " --algorithm");
+  if (options->bans.n > 0) cs_strbuf_printf(&names, " --ban");
+  if (options->streams > 0) cs_strbuf_printf(&names, " --streams");
+  if (options->deterministic) cs_strbuf_printf(&names, " --deterministic");
+  char *given = NULL;
+  CS_RETURN_IF_ERROR(cs_strbuf_take(&names, &given));
+  cs_status st = CS_OK;
+  if (given[0]) {
+    st = cli_error(CS_CODE_USAGE,
+                   "--plan %s: the plan fixes candidates and streams, so it goes without%s",
+                   options->plan, given);
+  }
+  free(given);
+  return st == CS_OK ? check_policy(options) : st;
 }

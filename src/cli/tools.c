@@ -1,4 +1,4 @@
-/* The small commands: inspect, doctor, generate-weights. */
+/* The small commands: doctor, generate-weights. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,77 +6,6 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
-
-/* ---- inspect ---- */
-
-static void print_shape(cs_strbuf *text, const char *name, int rank, const int64_t *dims) {
-  cs_strbuf_printf(text, "  %s [", name);
-  for (int d = 0; d < rank; d++) {
-    if (dims[d] == CS_DIM_N) {
-      cs_strbuf_printf(text, "%sN", d ? ", " : "");
-    } else {
-      cs_strbuf_printf(text, "%s%" PRId64, d ? ", " : "", dims[d]);
-    }
-  }
-  cs_strbuf_printf(text, "]\n");
-}
-
-static void count_operators(const json_t *nodes, json_t *counts) {
-  size_t i;
-  json_t *node;
-  json_array_foreach(nodes, i, node) {
-    const char *op = json_string_value(json_object_get(node, "op"));
-    json_int_t count = json_integer_value(json_object_get(counts, op));
-    json_object_set_new(counts, op, json_integer(count + 1));
-  }
-}
-
-static cs_status inspect_command(const cli_options *options) {
-  cs_graph *graph = NULL;
-  char *json = NULL;
-  int64_t dims[8];
-  CS_RETURN_IF_ERROR(cli_load_graph(options->models.items[0], &graph));
-  cs_status st = cs_graph_to_json(graph, &json);
-  if (st != CS_OK) {
-    cs_graph_destroy(graph);
-    return st;
-  }
-  json_t *root = json_loads(json, 0, NULL), *counts = json_object();
-  cs_string_free(json);
-  const json_t *nodes = json_object_get(root, "nodes");
-  cs_strbuf text = {0};
-  cs_strbuf_printf(&text, "%s: %zu nodes, %" PRId64 " parameters\ninputs\n", cs_graph_name(graph),
-                   json_array_size(nodes), cs_graph_parameter_count(graph));
-  for (int i = 0; i < cs_graph_input_count(graph); i++) {
-    int rank = cs_graph_input_shape(graph, i, dims);
-    print_shape(&text, cs_graph_input_name(graph, i), rank, dims);
-  }
-  cs_strbuf_printf(&text, "outputs\n");
-  for (int i = 0; i < cs_graph_output_count(graph); i++) {
-    int rank = cs_graph_output_shape(graph, i, dims);
-    print_shape(&text, cs_graph_output_name(graph, i), rank, dims);
-  }
-  cs_strbuf_printf(&text, "operators\n");
-  count_operators(nodes, counts);
-  const char *op;
-  json_t *count;
-  json_object_foreach(counts, op, count) {
-    cs_strbuf_printf(&text, "  %-20s %lld\n", op, (long long)json_integer_value(count));
-  }
-  json_decref(counts);
-  json_decref(root);
-  cs_graph_destroy(graph);
-  return cli_write_buffer(NULL, &text);
-}
-
-const cli_command cli_inspect = {
-    .name = "inspect",
-    .arguments = "MODEL.json",
-    .summary = "Show a graph's shapes, operators and parameters",
-    .help = "Shows what a graph consists of.\vExample:\n  convsched inspect models/resnet50.json",
-    .min_models = 1,
-    .max_models = 1,
-    .run = inspect_command};
 
 /* ---- doctor ---- */
 

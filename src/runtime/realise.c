@@ -16,15 +16,48 @@ typedef struct prepare_work {
   cs_backend *backend;
   prepare_job *jobs;
   cs_exec **execs;
+  cs_status *refused; /* per job: BAD_INPUT, there is no such candidate */
 } prepare_work;
 
 static cs_status prepare_one(void *user, int64_t index, int worker) {
   (void)worker;
   prepare_work *work = user;
   prepare_job *job = &work->jobs[index];
-  return cs_annotate(
+  cs_status st = cs_annotate(
       work->backend->vtable->prepare(work->backend, job->desc, job->candidate, &work->execs[index]),
       "%s, candidate %s: ", job->task_name, job->candidate->id);
+  if (cs_status_code(st) != CS_CODE_BAD_INPUT) return st;
+  work->refused[index] = st;
+  return CS_OK;
+}
+
+/* Counts tasks without a candidate, or with one that wants more workspace; the error is of the
+ * first one. */
+static cs_status find_missing(const cs_program *program, const cs_plan *plan, cs_status *refused,
+                              cs_realised *out) {
+  const cs_backend_vtable *vtable = out->backend->vtable;
+  cs_missing *missing = &out->missing;
+  for (int p = 0; p < plan->n_tasks; p++) {
+    const cs_plan_task *planned = &plan->tasks[p];
+    const cs_exec *exec = out->execs[out->exec_of[p]];
+    bool grown = exec && vtable->exec_workspace(exec) > planned->workspace_bytes;
+    if (exec && !grown) continue;
+    if (missing->gone + missing->grown == 0) missing->first = p;
+    missing->gone += !exec;
+    missing->grown += grown;
+  }
+  if (missing->gone + missing->grown == 0) return CS_OK;
+  const cs_plan_task *first = &plan->tasks[missing->first];
+  int e = out->exec_of[missing->first];
+  if (!out->execs[e]) {
+    cs_status st = refused[e];
+    refused[e] = CS_OK;
+    return st;
+  }
+  return cs_error(CS_CODE_INTERNAL, "%s: candidate %s wants %lld bytes of workspace, planned %lld",
+                  program->tasks[first->task].name, first->candidate.id,
+                  (long long)vtable->exec_workspace(out->execs[e]),
+                  (long long)first->workspace_bytes);
 }
 
 static cs_status job_key(const cs_op_desc *desc, const cs_candidate *candidate, uint64_t *key) {
@@ -41,7 +74,8 @@ static cs_status prepare_all(const cs_program *program, const cs_plan *plan, cs_
   work.jobs = cs_calloc((size_t)plan->n_tasks, sizeof *work.jobs);
   out->exec_of = cs_calloc((size_t)plan->n_tasks, sizeof *out->exec_of);
   out->execs = cs_calloc((size_t)plan->n_tasks, sizeof(cs_exec *));
-  if (!work.jobs || !out->exec_of || !out->execs) {
+  work.refused = cs_calloc((size_t)plan->n_tasks, sizeof *work.refused);
+  if (!work.refused || !work.jobs || !out->exec_of || !out->execs) {
     st = cs_no_memory("prepared candidates", (size_t)plan->n_tasks);
     goto done;
   }
@@ -57,7 +91,10 @@ static cs_status prepare_all(const cs_program *program, const cs_plan *plan, cs_
   work.execs = out->execs;
   st = cs_parallel_for(out->n_execs, out->backend->vtable->info(out->backend)->prepare_threads,
                        prepare_one, &work);
+  if (st == CS_OK) st = find_missing(program, plan, work.refused, out);
 done:
+  for (int e = 0; work.refused && e < out->n_execs; e++) cs_status_free(work.refused[e]);
+  free(work.refused);
   free(work.jobs);
   return st;
 }
@@ -212,7 +249,10 @@ cs_status cs_realise(cs_backend *backend, const cs_program *program, const cs_pl
          (long long)out->weights_bytes);
   if (st == CS_OK) st = build_schedule(program, plan, out);
   cs_log(&backend->logger, CS_LOG_DEBUG, "schedule of %d launches realised", out->n_launches);
-  if (st != CS_OK) cs_realised_free(out);
+  if (st == CS_OK) return CS_OK;
+  cs_missing missing = out->missing;
+  cs_realised_free(out);
+  out->missing = missing;
   return st;
 }
 

@@ -73,9 +73,7 @@ static cs_status plan_and_realise(cs_session *session) {
   CS_RETURN_IF_ERROR(cs_planning_run(session));
   cs_log(&session->device->logger, CS_LOG_DEBUG, "planned");
   double started = cs_now_seconds();
-  CS_RETURN_IF_ERROR(cs_realise(session->device->backend, session->planned.program,
-                                session->planned.plan, session->shared->params,
-                                session->settings.options.no_graph, &session->realised));
+  CS_RETURN_IF_ERROR(cs_session_realise(session));
   session->timings.prepare = cs_now_seconds() - started;
   if (cs_device_is_simulated(session->device)) return CS_OK;
   CS_RETURN_IF_ERROR(cs_session_generate_inputs(session));

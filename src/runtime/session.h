@@ -43,6 +43,13 @@ typedef struct cs_planned {
   cs_measure_report measured;
 } cs_planned;
 
+/* Tasks of a plan whose candidates the backend does not have (any more), or not within the planned
+ * workspace. */
+typedef struct cs_missing {
+  int gone, grown; /* how many tasks of each */
+  int first;       /* plan position */
+} cs_missing;
+
 /* A plan on a device: prepared candidates, packed weights, arena, schedule. */
 typedef struct cs_realised {
   cs_backend *backend;
@@ -58,9 +65,10 @@ typedef struct cs_realised {
   cs_launch *launches; /* per plan task; waits point into the plan */
   int n_launches;
   cs_schedule *schedule;
-  int kernels;   /* of one run */
-  bool no_graph; /* stream calls for every run; set before realising */
-  bool borrowed; /* execs and weights belong to another one */
+  int kernels;        /* of one run */
+  bool no_graph;      /* stream calls for every run; set before realising */
+  bool borrowed;      /* execs and weights belong to another one */
+  cs_missing missing; /* where realising failed for this */
 } cs_realised;
 
 struct cs_session {
@@ -87,6 +95,11 @@ cs_status cs_session_generate_inputs(cs_session *session) CS_MUST_USE;
 cs_status cs_planning_run(cs_session *session) CS_MUST_USE;
 void cs_planned_free(cs_planned *planned);
 
+/* ---- replan.c ---- */
+/* cs_realise of what was planned; where a plan from a file asks for candidates that are not there
+ * (any more), one warning, and a plan by its own policy in its place; NOT_FOUND under `frozen`. */
+cs_status cs_session_realise(cs_session *session) CS_MUST_USE;
+
 /* ---- info.c ---- */
 struct json_t;
 /* {"roofline_us", "critical_path_us", "area_us" (null: not known)}; NULL: no memory. */
@@ -96,7 +109,8 @@ struct json_t *cs_bounds_json(const cs_bounds *bounds);
 struct json_t *cs_memory_json(const cs_plan *plan, const cs_plan_bytes *sequential);
 
 /* ---- realise.c ---- */
-/* Prepares candidates, packs and uploads weights, allocates the arena, realises the schedule. */
+/* Prepares candidates, packs and uploads weights, allocates the arena, realises the schedule. Where
+ * candidates are not there the error is of the first one, and out->missing tells of all. */
 cs_status cs_realise(cs_backend *backend, const cs_program *program, const cs_plan *plan,
                      const cs_params *params, bool no_graph, cs_realised *out) CS_MUST_USE;
 /* The same candidates and weights as `from` under another plan (same program) with its own arena;

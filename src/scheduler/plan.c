@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profiler/identity.h"
 #include "scheduler/internal.h"
 
 void cs_plan_destroy(cs_plan *plan) {
@@ -80,7 +81,7 @@ cs_status cs_plan_check_identity(const cs_plan *plan, uint64_t graph_hash, cs_pr
   if (plan->precision != precision)
     return cs_error(CS_CODE_BAD_INPUT, "the plan is for another precision: found %s, wanted %s",
                     cs_precision_name(plan->precision), cs_precision_name(precision));
-  if (strcmp(plan->device_identity, device_identity) != 0)
+  if (!cs_identity_same_hardware(plan->device_identity, device_identity))
     return cs_error(CS_CODE_BAD_INPUT,
                     "the plan is for another device: found \"%s\", wanted \"%s\"",
                     plan->device_identity, device_identity);

@@ -65,7 +65,9 @@ cs_status cs_plan_to_json(const cs_plan *plan, const cs_program *program, char *
 /* Strict. `graph`: passed graph, for names. */
 cs_status cs_plan_from_json(const char *text, size_t length, const char *name,
                             const cs_graph *graph, cs_plan **out) CS_MUST_USE;
-/* Refuses (BAD_INPUT, what was found and wanted) a plan for another graph, precision or device. */
+/* Refuses (BAD_INPUT, what was found and wanted) a plan for another graph, precision or device.
+ * Other versions of its software are none of these: whether candidates are still there, preparing
+ * tells. */
 cs_status cs_plan_check_identity(const cs_plan *plan, uint64_t graph_hash, cs_precision precision,
                                  const char *device_identity) CS_MUST_USE;
 

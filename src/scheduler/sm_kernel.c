@@ -161,6 +161,13 @@ static double weight_of(const cs_device_info *device, const cs_kernel_profile *k
   return fmax(1, ceil(cs_kernel_demand(&device->unit, device->units, &kernels[k].info).waves));
 }
 
+double cs_sm_kernel_share(const cs_device_info *device, const cs_kernel_profile *kernels, int n,
+                          int k) {
+  double sum = 0;
+  for (int i = 0; i < n; i++) sum += weight_of(device, kernels, n, i);
+  return weight_of(device, kernels, n, k) / sum;
+}
+
 cs_status cs_sm_kernel_list_prepare(const cs_sm_model *model, const char *candidate,
                                     const cs_kernel_profile *kernels, int n, double solo_us,
                                     cs_sm_kernel *out) {

@@ -70,6 +70,10 @@ cs_status cs_sm_kernel_list_prepare(const cs_sm_model *model, const char *candid
                                     const cs_kernel_profile *kernels, int n, double solo_us,
                                     cs_sm_kernel *out) CS_MUST_USE;
 
+/* The share that kernel k of a candidate's n is given of its time, as above. */
+double cs_sm_kernel_share(const cs_device_info *device, const cs_kernel_profile *kernels, int n,
+                          int k);
+
 /* n kernels as one: its blocks are all of theirs, a block takes what the greediest takes and as
  * long as theirs on average, the whole at least as long as the longest alone; one launch gap. */
 void cs_sm_kernel_merge(const cs_sm_model *model, const cs_sm_kernel *const *kernels, int n,

@@ -1,0 +1,125 @@
+"""`run --plan FILE` where candidates of the plan are not there any more, and the label of its row."""
+import json
+
+import harness
+from harness import BAD_INPUT, ROOT, USAGE, CommandTest
+
+RECORDED = ROOT / "tests" / "data" / "profiles" / "h100-f16-b1.jsonl.gz"
+
+
+class PlanFile(CommandTest):
+    def plan(self, change=None, policy="streams"):
+        """A plan of the tiny graph, changed."""
+        self.accepted(self.execute("plan", self.model(), "--device", "cpu", "--policy", policy, "--json", "plan.json"))
+        plan = json.loads((self.folder / "plan.json").read_text())
+        if change:
+            change(plan)
+        self.file("plan.json", plan)
+        return plan
+
+    def names(self, *args):
+        """What policies a run has, and what it says on stderr."""
+        _, err = self.accepted(self.run_tiny("--plan", "plan.json", "--json", "run.json", *args))
+        return [row["name"] for row in json.loads((self.folder / "run.json").read_text())["policies"]], err
+
+    def test_the_row_is_the_plans_policy(self):
+        self.plan(policy="opara")
+        self.assertEqual(self.names(), (["sequential", "opara"], ""))
+        self.refused(self.run_tiny("--plan", "plan.json", "--policy", "streams"), USAGE, "plan.json", "by opara",
+                     "--policy streams")
+        self.plan(policy="sequential")
+        self.assertEqual(self.names()[0], ["sequential"])
+
+    def without(self, names, id):
+        """Tasks of those names get a candidate that nobody has."""
+        def change(plan):
+            for task in plan["tasks"]:
+                if task["name"] in names:
+                    task["candidate"]["id"] = id
+        return self.plan(change, policy="opara")
+
+    def test_unknown_candidates_are_planned_anew(self):
+        for id in ("onednn:jit:no_such/t1", "onednn:jit:no_such", "cudnn.graph:eng10{2=1}"):
+            with self.subTest(id):
+                plan = self.without(("conv1", "conv2"), id)
+                first = next(task["name"] for task in plan["tasks"] if task["candidate"]["id"] == id)
+                names, err = self.names()
+                self.assertEqual(names, ["sequential", "opara"])
+                self.assertEqual(len(err.splitlines()), 1, err)
+                for text in (f"plan.json: 2 of {len(plan['tasks'])} tasks", f"the first of them {first}, have", id,
+                             "the plan is of oneDNN", "planning anew by opara"):
+                    self.assertIn(text, err)
+                record = json.loads((self.folder / "run.json").read_text())
+                self.assertTrue(record["verification"]["passed"])
+                self.assertIsNotNone(record["bounds"])
+
+    def test_one_candidate(self):
+        self.without(("conv2",), "onednn:jit:no_such/t1")
+        _, err = self.names()
+        self.assertIn("the first of them conv2, has a candidate", err)
+
+    def test_frozen_is_an_error(self):
+        self.without(("conv2",), "onednn:jit:no_such/t1")
+        self.refused(self.run_tiny("--plan", "plan.json", "--frozen"), BAD_INPUT, "plan.json", "conv2",
+                     "onednn:jit:no_such/t1", "oneDNN")
+        self.refused(self.execute("inspect", self.model(), "--kernels", "--device", "cpu", "--plan", "plan.json",
+                                  "--frozen"), BAD_INPUT, "conv2")
+
+    def test_versions_of_another_library(self):
+        """They are told; where all candidates are there the plan is run as it is."""
+        def other(plan):
+            plan["device"] = plan["device"].replace("|onednn ", "|onednn 1.2.3-")
+        self.plan(other, policy="opara")
+        self.assertEqual(self.names(), (["sequential", "opara"], ""))
+
+        def gone(plan):
+            other(plan)
+            plan["tasks"][0]["candidate"]["id"] = "onednn:jit:no_such/t1"
+        self.plan(gone, policy="opara")
+        self.assertIn("the plan is of oneDNN 1.2.3-", self.names()[1])
+
+    def test_other_errors_stay(self):
+        def cores(plan):
+            plan["device"] = plan["device"].replace("cores", "bores")
+
+        def shape(plan):
+            plan["batch"] = 3
+
+        def damaged(plan):
+            del plan["tasks"][0]["stream"]
+
+        def workspace(plan):
+            plan["tasks"][0]["candidate"]["notes"] = "x"
+        for change in (cores, shape, damaged, workspace):
+            with self.subTest(change.__name__):
+                self.plan(change)
+                self.refused(self.run_tiny("--plan", "plan.json"), BAD_INPUT, "plan.json")
+        self.file("plan.json", "no plan")
+        self.refused(self.run_tiny("--plan", "plan.json"), BAD_INPUT, "plan.json")
+
+
+class Recorded(CommandTest):
+    """A plan for an H100 with an engine that its cuDNN does not have."""
+    cold = True
+
+    def test_engine(self):
+        model = ROOT / "models" / "googlenet.json"
+        sim = ("--dtype", "f16", "--device", f"sim:{RECORDED}")
+        self.accepted(self.execute("plan", model, *sim, "--policy", "streams", "--json", "good.json"))
+        plan = json.loads((self.folder / "good.json").read_text())
+        task = next(task for task in plan["tasks"] if task["candidate"]["id"].startswith("cudnn.graph:"))
+        task["candidate"]["id"] = "cudnn.graph:eng999{2=1}"
+        found = plan["device"].split("cudnn=")[1].split(";")[0]
+        plan["device"] = plan["device"].replace(f"cudnn={found}", "cudnn=9.1.0")
+        self.file("plan.json", plan)
+        _, err = self.accepted(self.execute("inspect", model, *sim, "--kernels", "--plan", "plan.json", "--json", "a"))
+        self.assertIn(f"the plan is of cuDNN 9.1.0, installed is cuDNN {found}; planning anew by streams", err)
+        self.accepted(self.execute("inspect", model, *sim, "--kernels", "--plan", "good.json", "--json", "b"))
+        self.assertEqual(*([(kernel["task"], kernel["candidate"], kernel["stream"], kernel["kernel"])
+                            for kernel in json.loads((self.folder / name).read_text())["kernels"]] for name in "ab"))
+        self.refused(self.execute("run", model, *sim, "--plan", "plan.json", "--frozen"), BAD_INPUT, task["name"],
+                     "cudnn.graph:eng999{2=1}", "cuDNN 9.1.0")
+
+
+if __name__ == "__main__":
+    harness.main()
