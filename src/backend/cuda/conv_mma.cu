@@ -155,6 +155,14 @@ cs_status launch_tile(const MmaParams &params, int64_t blocks, cudaStream_t stre
                               C::kShared, stream);
 }
 
+/* Warps side by side apply the prologue to the same pixels, each for its own filters. Where a warp
+ * has more pixels than filters, twice as many filters for half the pixels are as many fragments to
+ * load and half as many to apply it to. */
+template <typename C>
+using PrologueTile = std::conditional_t<
+    (C::kWarpM > C::kWarpN),
+    Tile<C::kM, C::kN, C::kWarpsM * 2, C::kWarpsN / 2, C::kWarpsK, C::kBytes, C::kStages>, C>;
+
 template <typename T, typename C>
 cs_status launch_prologue_tile(const MmaParams &params, int64_t blocks, cudaStream_t stream) {
   int affine = 0;
@@ -177,7 +185,8 @@ cs_status launch_parts(const cs_cuda_merge_part *parts, int n, int variant, cuda
   int64_t blocks = arrange(params.part, params.n, kVariants[variant].rows);
   if (blocks == 0) return CS_OK;
   if (blocks > INT32_MAX) return too_many_blocks("conv_mma", blocks);
-  if (parts[0].desc->has_prologue) return launch_prologue_tile<T, C>(params, blocks, stream);
+  if (parts[0].desc->has_prologue)
+    return launch_prologue_tile<T, PrologueTile<C>>(params, blocks, stream);
   return pointwise ? launch_tile<T, C, true>(params, blocks, stream)
                    : launch_tile<T, C, false>(params, blocks, stream);
 }
