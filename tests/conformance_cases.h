@@ -35,6 +35,8 @@ enum {
   CC_VIEW_RES = 32, /* the residual is a channel slice */
   CC_INCLUDE_PAD = 64,
   CC_CEIL = 128,
+  CC_PROLOGUE = 256,       /* scale, shift and Relu on the first input */
+  CC_PROLOGUE_PLAIN = 512, /* scale and shift alone */
 };
 
 /* Shapes and attributes of a case before layout and precision are chosen. */
@@ -96,6 +98,8 @@ static inline void cc_emit(conformance_table *table, const conformance_spec *spe
   d->precision = precision;
   d->has_bias = spec->flags & CC_BIAS;
   d->has_residual = spec->flags & CC_RESIDUAL;
+  d->has_prologue = spec->flags & (CC_PROLOGUE | CC_PROLOGUE_PLAIN);
+  if (spec->flags & CC_PROLOGUE) d->prologue.kind = CS_ACT_RELU;
   d->n_inputs = spec->n_inputs + (d->has_residual ? 1 : 0);
   for (int i = 0; i < spec->n_inputs; i++)
     d->inputs[i] = cc_place(&spec->input, dtype, layout, i == 0 && (spec->flags & CC_VIEW_IN), odd,
@@ -331,6 +335,30 @@ static inline void cc_all_conv(cc_context *x) {
           CC_BIAS | CC_VIEW_OUT, CS_ACT_RELU);
 }
 
+/* Whole and partial stages and tiles of the tensor-core kernels, an image of fewer pixels than
+ * rows, and what only the direct one takes. */
+static inline void cc_all_prologue(cc_context *x) {
+  const int *one = CC2(1, 1), *two = CC2(2, 2), *none = CC4(0, 0, 0, 0);
+  cc_conv(x, "conv_pre", CC4(1, 64, 14, 14), CC3(48, 1, 1), one, none, one, 1,
+          CC_PROLOGUE | CC_BIAS, CS_ACT_RELU);
+  cc_conv(x, "conv_pre_views", CC4(2, 40, 13, 9), CC3(72, 1, 1), one, none, one, 1,
+          CC_PROLOGUE | CC_BIAS | CC_VIEW_IN | CC_VIEW_OUT, CS_ACT_RELU);
+  cc_conv(x, "conv_pre_large", CC4(2, 544, 14, 14), CC3(128, 1, 1), one, none, one, 1,
+          CC_PROLOGUE | CC_BIAS | CC_VIEW_IN, CS_ACT_RELU);
+  cc_conv(x, "conv_pre_nobias", CC4(3, 24, 7, 5), CC3(33, 1, 1), one, none, one, 1, CC_PROLOGUE,
+          CS_ACT_NONE);
+  cc_conv(x, "conv_pre_residual", CC4(2, 32, 7, 7), CC3(64, 1, 1), one, none, one, 1,
+          CC_PROLOGUE | CC_BIAS | CC_RESIDUAL, CS_ACT_LEAKY_RELU);
+  cc_conv(x, "conv_pre_stride", CC4(1, 136, 9, 8), CC3(32, 1, 1), two, none, one, 1,
+          CC_PROLOGUE | CC_BIAS, CS_ACT_NONE);
+  cc_conv(x, "conv_pre_plain", CC4(2, 264, 7, 7), CC3(64, 1, 1), one, none, one, 1,
+          CC_PROLOGUE_PLAIN | CC_BIAS, CS_ACT_RELU);
+  cc_conv(x, "conv_pre_pixel", CC4(1, 832, 1, 1), CC3(48, 1, 1), one, none, one, 1,
+          CC_PROLOGUE | CC_BIAS, CS_ACT_SIGMOID);
+  cc_conv(x, "conv_pre_odd_channels", CC4(3, 13, 6, 5), CC3(7, 1, 1), one, none, one, 1,
+          CC_PROLOGUE | CC_BIAS, CS_ACT_RELU);
+}
+
 static inline void cc_all_conv_transpose(cc_context *x) {
   const int *one = CC2(1, 1), *two = CC2(2, 2), *zero = CC2(0, 0), *none = CC4(0, 0, 0, 0),
             *p1 = CC4(1, 1, 1, 1);
@@ -552,6 +580,7 @@ static inline conformance_table conformance_build(const cs_layout *layouts, int 
   conformance_table table = {0};
   cc_context x = {&table, layouts, n_layouts};
   cc_all_conv(&x);
+  cc_all_prologue(&x);
   cc_all_conv_transpose(&x);
   cc_all_pool(&x);
   cc_all_global_pool(&x);

@@ -139,6 +139,11 @@ typedef struct cs_backend_vtable {
   int (*layouts)(const cs_backend *backend, cs_precision precision,
                  cs_layout out[CS_MAX_DEVICE_LAYOUTS]);
 
+  /* Optional (default: none). Whether this convolution with a prologue, dense and in one layout,
+   * has candidates that are meant for it: then passes may make it of a BatchNormalization and its
+   * reader. */
+  bool (*takes_prologue)(cs_backend *backend, const cs_op_desc *desc);
+
   /* Appends every admissible candidate for exactly these strides and alignments. None is not an
    * error. Never exceeds the workspace limit. */
   cs_status (*enumerate)(cs_backend *backend, const cs_op_desc *desc,

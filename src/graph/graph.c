@@ -11,6 +11,7 @@ void cs_node_clear(cs_node *node) {
   free(node->inputs);
   free(node->bn_before.node);
   free(node->bn_after.node);
+  free(node->prologue.node);
   *node = (cs_node){0};
 }
 
@@ -46,11 +47,12 @@ static cs_status clone_node(const cs_node *from, cs_node *to) {
   *to = *from;
   to->name = NULL;
   to->inputs = NULL;
-  to->bn_before.node = to->bn_after.node = NULL;
+  to->bn_before.node = to->bn_after.node = to->prologue.node = NULL;
   CS_RETURN_IF_ERROR(copy_text(from->name, &to->name));
   CS_RETURN_IF_ERROR(copy_ints(from->inputs, from->n_inputs, &to->inputs));
   CS_RETURN_IF_ERROR(copy_text(from->bn_before.node, &to->bn_before.node));
-  return copy_text(from->bn_after.node, &to->bn_after.node);
+  CS_RETURN_IF_ERROR(copy_text(from->bn_after.node, &to->bn_after.node));
+  return copy_text(from->prologue.node, &to->prologue.node);
 }
 
 static cs_status clone_values(const cs_graph *graph, cs_graph *copy) {

@@ -33,6 +33,8 @@ typedef struct cs_node {
   bool has_residual;
   cs_bn_fold bn_before; /* applied to the input's channels (no padding), then the convolution */
   cs_bn_fold bn_after;  /* applied to the output channels, before residual and activation */
+  cs_bn_fold prologue;  /* of a Conv: on the input's channels, then prologue_activation, then it */
+  cs_activation prologue_activation;
 } cs_node;
 
 /* Parameters that came with a graph (an imported model): read in pieces, by several threads. */
@@ -95,14 +97,26 @@ void cs_params_free(cs_param *params, int count);
 
 /* ---- Passes ---- */
 
+/* Which convolutions take the BatchNormalization and activation before them as their prologue:
+ * asked with what the operation would then be, in one layout and dense (cs_graph_node_desc). */
+typedef struct cs_prologue_taker {
+  bool (*takes)(void *user, const cs_op_desc *desc); /* NULL: none does */
+  void *user;
+  cs_precision precision;
+  cs_layout layout;
+} cs_prologue_taker;
 typedef struct cs_pass_options {
   bool fold_batch_norm, fuse, drop_identities, concat_in_place;
+  cs_prologue_taker prologue;
 } cs_pass_options;
-#define CS_PASSES_ALL ((cs_pass_options){true, true, true, true})
-#define CS_PASSES_NONE ((cs_pass_options){false, false, false, false})
+/* All that need to know nothing of a device. */
+#define CS_PASSES_ALL \
+  ((cs_pass_options){ \
+      .fold_batch_norm = true, .fuse = true, .drop_identities = true, .concat_in_place = true})
+#define CS_PASSES_NONE ((cs_pass_options){.fuse = false})
 typedef struct cs_pass_report { /* how many nodes each pass changed */
-  int identities_dropped, batch_norms_folded, activations_fused, residuals_fused, concats_in_place,
-      concat_inputs_copied, concats_flattened;
+  int identities_dropped, batch_norms_folded, activations_fused, residuals_fused, prologues_fused,
+      concats_in_place, concat_inputs_copied, concats_flattened;
 } cs_pass_report;
 /* A new graph. Dropped nodes' values disappear; a fused node takes over the output value of the
  * last node it swallowed (so every remaining value keeps its name). Graph outputs are always kept

@@ -153,6 +153,12 @@ static void add_node(hasher *sink, const cs_graph *graph, const cs_node *node) {
                    node->activation.alpha, node->activation.beta, node->has_residual);
   add_fold(sink, "before", &node->bn_before);
   add_fold(sink, "after", &node->bn_after);
+  if (node->prologue.node) {
+    cs_strbuf_printf(&sink->text, " pre=%s,%.17g,%.17g",
+                     cs_act_name(node->prologue_activation.kind), node->prologue_activation.alpha,
+                     node->prologue_activation.beta);
+    add_fold(sink, "prologue", &node->prologue);
+  }
   for (int i = 0; i < node->n_inputs; i++) {
     cs_strbuf_printf(&sink->text, " <%d", node->inputs[i]);
     flush(sink);

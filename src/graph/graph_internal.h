@@ -14,6 +14,8 @@ cs_status cs_graph_output_flags(const cs_graph *graph, bool **out) CS_MUST_USE;
 void cs_node_clear(cs_node *node);
 /* Operator, attributes and what was fused in, without the tensors. */
 cs_op_desc cs_node_base_desc(const cs_node *node, cs_precision precision);
+/* What `fold` is to keep of a BatchNormalization that goes. */
+cs_status cs_bn_fold_make(const cs_graph *graph, const cs_node *norm, cs_bn_fold *fold) CS_MUST_USE;
 /* A rank-4 Concat along the channels. */
 bool cs_node_is_channel_concat(const cs_graph *graph, const cs_node *node);
 
@@ -33,6 +35,8 @@ cs_status cs_pass_drop_identities(cs_rewrite *rewrite, cs_pass_report *report) C
 void cs_pass_global_pool(cs_rewrite *rewrite);
 cs_status cs_pass_fold_batch_norm(cs_rewrite *rewrite, cs_pass_report *report) CS_MUST_USE;
 cs_status cs_pass_fuse(cs_rewrite *rewrite, cs_pass_report *report) CS_MUST_USE;
+cs_status cs_pass_fuse_prologues(cs_rewrite *rewrite, const cs_prologue_taker *taker,
+                                 cs_pass_report *report) CS_MUST_USE;
 cs_status cs_pass_flatten_concats(cs_rewrite *rewrite, cs_pass_report *report) CS_MUST_USE;
 /* On a compact graph: sets the values' hosts and roots. */
 cs_status cs_pass_concat_in_place(cs_graph *graph, cs_pass_report *report) CS_MUST_USE;

@@ -24,6 +24,8 @@ cs_op_desc cs_node_base_desc(const cs_node *node, cs_precision precision) {
                      .attrs = node->attrs,
                      .activation = node->activation,
                      .has_residual = node->has_residual,
+                     .has_prologue = node->prologue.node != NULL,
+                     .prologue = node->prologue_activation,
                      .precision = precision};
   desc.has_bias = cs_op_has_bias(node->op, &node->attrs) || node->bn_before.node != NULL ||
                   node->bn_after.node != NULL;

@@ -159,22 +159,29 @@ int64_t cs_tensor_offset4(const cs_tensor_desc *desc, int64_t n, int64_t c, int6
  * in), always both. Concat never reaches a backend (views and Copy tasks replace it), nor do
  * Identity, Dropout, Flatten (views or Copy). Relu, LeakyRelu, Clip, Sigmoid, Tanh reach it as
  * themselves, their parameter in attrs. Copy: logical shapes equal; dtype, layout, strides differ.
- */
+ *
+ * A Conv may have a prologue, op(prologue(scale[c] · x + shift[c]); weight), rounded to the storage
+ * type before it is multiplied. Scale [C], then shift [C] follow the bias in its array, in f32. */
 typedef struct cs_op_desc {
   cs_op op;
   cs_attrs attrs;
   cs_activation activation;
   bool has_bias;
-  bool has_residual; /* the last input, shaped as the output, added before the activation */
-  int n_inputs;      /* data inputs and the residual */
+  bool has_prologue;
+  cs_activation prologue; /* behind scale and shift of the input's channels */
+  bool has_residual;      /* the last input, shaped as the output, added before the activation */
+  int n_inputs;           /* data inputs and the residual */
   cs_tensor_desc inputs[CS_MAX_OP_INPUTS];
   cs_tensor_desc output;
   cs_precision precision;
 } cs_op_desc;
 
-/* Elements of the weight and bias arrays (0: none), in the shapes above. */
+/* Elements of the weight and bias arrays (0: none), in the shapes above; the bias array includes
+ * what a prologue has. */
 int64_t cs_op_weight_elements(const cs_op_desc *desc);
 int64_t cs_op_bias_elements(const cs_op_desc *desc);
+/* Where in the bias array the prologue's scale [C] begins, with shift [C] behind it. */
+const float *cs_op_prologue(const cs_op_desc *desc, const float *bias);
 /* Shape of the weight as above; rank 0 if none. */
 cs_shape cs_op_weight_shape(const cs_op_desc *desc);
 /* Floating-point operations (a multiply-add is two) and the fewest bytes moved (each input, weight
@@ -188,6 +195,8 @@ int64_t cs_op_reduction(const cs_op_desc *desc);
  * access is wider); BatchNormalization's epsilon is in its scale already and does not count. free()
  * releases. */
 cs_status cs_op_signature(const cs_op_desc *desc, char **out) CS_MUST_USE;
+/* Equal but for how tensors lie in memory (layouts, strides, alignments). */
+bool cs_signatures_alike(const char *a, const char *b);
 
 /* Output extent of a convolution or pooling axis; < 1 when the window does not fit. With ceil_mode
  * a last window that would start in the end padding is dropped (ONNX, PyTorch). */

@@ -81,13 +81,24 @@ int64_t cs_op_weight_elements(const cs_op_desc *desc) {
   return elements;
 }
 
-int64_t cs_op_bias_elements(const cs_op_desc *desc) {
+static int64_t own_bias_elements(const cs_op_desc *desc) {
   return desc->has_bias ? desc->output.shape.dims[1] : 0;
+}
+
+int64_t cs_op_bias_elements(const cs_op_desc *desc) {
+  int64_t prologue = desc->has_prologue ? 2 * desc->inputs[0].shape.dims[1] : 0;
+  return own_bias_elements(desc) + prologue;
+}
+
+const float *cs_op_prologue(const cs_op_desc *desc, const float *bias) {
+  return bias + own_bias_elements(desc);
 }
 
 double cs_op_flops(const cs_op_desc *desc) {
   const cs_op_family *family = cs_op_family_of(desc->op);
-  return family->flops ? family->flops(desc) : 0;
+  double flops = family->flops ? family->flops(desc) : 0;
+  if (desc->has_prologue) flops += 2.0 * cs_shape_count(&desc->inputs[0].shape);
+  return flops;
 }
 
 double cs_op_bytes(const cs_op_desc *desc) {

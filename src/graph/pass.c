@@ -104,6 +104,9 @@ cs_status cs_graph_apply_passes(const cs_graph *bound, cs_pass_options options,
   if (options.drop_identities) cs_pass_global_pool(&rewrite);
   if (options.fold_batch_norm) CS_TRY(st, cs_pass_fold_batch_norm(&rewrite, &counted), done);
   if (options.fuse) CS_TRY(st, cs_pass_fuse(&rewrite, &counted), done);
+  if (options.prologue.takes) {
+    CS_TRY(st, cs_pass_fuse_prologues(&rewrite, &options.prologue, &counted), done);
+  }
   if (options.concat_in_place) CS_TRY(st, cs_pass_flatten_concats(&rewrite, &counted), done);
   CS_TRY(st, squeeze(&rewrite), done);
   if (options.concat_in_place) {

@@ -7,7 +7,7 @@ static bool takes_fold(const cs_node *node) {
          !node->bn_after.node && !node->has_residual && node->activation.kind == CS_ACT_NONE;
 }
 
-static cs_status make_fold(const cs_graph *graph, const cs_node *norm, cs_bn_fold *fold) {
+cs_status cs_bn_fold_make(const cs_graph *graph, const cs_node *norm, cs_bn_fold *fold) {
   fold->channels = graph->values[norm->output].shape.dims[1];
   fold->epsilon = norm->attrs.batch_norm.epsilon;
   return cs_strdup_to(norm->name, &fold->node);
@@ -26,7 +26,7 @@ cs_status cs_pass_fold_batch_norm(cs_rewrite *rewrite, cs_pass_report *report) {
     if (rewrite->dead[i] || node->op != CS_OP_BATCH_NORM) continue;
     cs_node *producer = cs_rewrite_sole_producer(rewrite, node->inputs[0]);
     if (!producer || !takes_fold(producer)) continue;
-    CS_RETURN_IF_ERROR(make_fold(graph, node, &producer->bn_after));
+    CS_RETURN_IF_ERROR(cs_bn_fold_make(graph, node, &producer->bn_after));
     cs_rewrite_take_over(rewrite, (int)(producer - graph->nodes), i);
     report->batch_norms_folded++;
   }
@@ -35,7 +35,7 @@ cs_status cs_pass_fold_batch_norm(cs_rewrite *rewrite, cs_pass_report *report) {
     if (rewrite->dead[i] || !is_unpadded_conv(node)) continue;
     cs_node *norm = cs_rewrite_sole_producer(rewrite, node->inputs[0]);
     if (!norm || norm->op != CS_OP_BATCH_NORM || norm->activation.kind != CS_ACT_NONE) continue;
-    CS_RETURN_IF_ERROR(make_fold(graph, norm, &node->bn_before));
+    CS_RETURN_IF_ERROR(cs_bn_fold_make(graph, norm, &node->bn_before));
     graph->values[norm->output].producer = -1;
     node->inputs[0] = norm->inputs[0];
     rewrite->dead[norm - graph->nodes] = true;

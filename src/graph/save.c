@@ -98,7 +98,8 @@ static json_t *save_graph(const cs_graph *graph, const char *weights) {
 /* The format has no words for what passes fuse, and a node's value has the node's name there. */
 static bool is_as_written(const cs_graph *graph, const cs_node *node) {
   return node->activation.kind == CS_ACT_NONE && !node->has_residual && !node->bn_before.node &&
-         !node->bn_after.node && strcmp(node->name, graph->values[node->output].name) == 0;
+         !node->bn_after.node && !node->prologue.node &&
+         strcmp(node->name, graph->values[node->output].name) == 0;
 }
 
 cs_status cs_graph_to_json(const cs_graph *graph, char **out) {

@@ -1,4 +1,6 @@
 /* The signature of an operation. */
+#include <string.h>
+
 #include "graph/op_family.h"
 
 /* No vector access is wider: larger alignments make no difference. */
@@ -22,9 +24,8 @@ static void sign_tensor(const char *label, const cs_tensor_desc *desc, cs_dtype 
   }
 }
 
-static void sign_activation(const cs_activation *activation, cs_strbuf *out) {
-  if (activation->kind == CS_ACT_NONE) return;
-  cs_strbuf_printf(out, " act=%s", cs_act_name(activation->kind));
+static void sign_activation(const char *label, const cs_activation *activation, cs_strbuf *out) {
+  cs_strbuf_printf(out, " %s=%s", label, cs_act_name(activation->kind));
   if (activation->kind == CS_ACT_LEAKY_RELU) cs_strbuf_printf(out, "(%.17g)", activation->alpha);
   if (activation->kind == CS_ACT_CLIP) {
     cs_strbuf_printf(out, "(%.17g,%.17g)", activation->alpha, activation->beta);
@@ -42,6 +43,16 @@ cs_status cs_op_signature(const cs_op_desc *desc, char **out) {
   sign_tensor("y", &desc->output, storage, &text);
   cs_op_sign_attrs(desc->op, &desc->attrs, &text);
   if (desc->has_bias) cs_strbuf_printf(&text, " bias");
-  sign_activation(&desc->activation, &text);
+  if (desc->activation.kind != CS_ACT_NONE) sign_activation("act", &desc->activation, &text);
+  if (desc->has_prologue) sign_activation("pre", &desc->prologue, &text);
   return cs_strbuf_take(&text, out);
+}
+
+bool cs_signatures_alike(const char *a, const char *b) {
+  for (;; a++, b++) {
+    if (*a == '/') a += strcspn(a, " ");
+    if (*b == '/') b += strcspn(b, " ");
+    if (*a != *b) return false;
+    if (!*a) return true;
+  }
 }

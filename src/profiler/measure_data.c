@@ -85,6 +85,8 @@ cs_status cs_measure_make_weights(const float *normals, const cs_op_desc *desc, 
   }
   if (n_bias > 0) {
     CS_RETURN_IF_ERROR(take(normals, n_bias, 900001, 0, 0.1, bias));
+    int64_t scales = desc->has_prologue ? desc->inputs[0].shape.dims[1] : 0;
+    for (int64_t c = 0; c < scales; c++) (*bias)[n_bias - 2 * scales + c] += 1;
     cs_round_to_dtype(storage, *bias, n_bias);
   }
   return CS_OK;

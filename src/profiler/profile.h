@@ -94,6 +94,8 @@ const cs_op_profile *cs_profile_find(const cs_profile *profile, const char *sign
 /* Hands out the signature of every operation of which anything is in the file. */
 void cs_profile_signatures(const cs_profile *profile,
                            void (*use)(void *user, const char *signature), void *user);
+/* Whether something is in the file of this operation, which has a prologue, in whatever layout. */
+bool cs_profile_has_prologue(const cs_profile *profile, const cs_op_desc *desc);
 /* The record of a candidate, by its id; NULL: none (or `operation` is NULL). */
 const cs_record *cs_op_profile_record(const cs_op_profile *operation, const char *candidate);
 /* Adds or replaces a record (by candidate id) and appends its line. */

@@ -3,20 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Equal but for how tensors lie in memory (what follows a '/'): a plan may mix layouts in ways that
- * the node's own operations, each of one layout throughout, do not. */
-static bool same_but_for_layouts(const char *a, const char *b) {
-  for (;; a++, b++) {
-    if (*a == '/') a += strcspn(a, " ");
-    if (*b == '/') b += strcspn(b, " ");
-    if (*a != *b) return false;
-    if (!*a) return true;
-  }
-}
-
-/* Exactly, in one of its layouts, or but for layouts. */
+/* Exactly, in one of its layouts, or but for layouts: a plan may mix them in ways that the node's
+ * own operations, each of one layout throughout, do not. */
 static bool is_operation_of(const cs_report_node *node, const char *signature, bool exactly) {
-  if (!exactly) return node->n_ops > 0 && same_but_for_layouts(node->ops[0].signature, signature);
+  if (!exactly) return node->n_ops > 0 && cs_signatures_alike(node->ops[0].signature, signature);
   for (int k = 0; k < node->n_ops; k++) {
     if (strcmp(node->ops[k].signature, signature) == 0) return true;
   }

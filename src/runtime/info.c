@@ -22,11 +22,12 @@ static json_t *tasks_json(const cs_session *session) {
 }
 
 static json_t *passes_json(const cs_pass_report *passes) {
-  return json_pack("{s:i, s:i, s:i, s:i, s:i, s:i}", "identities_dropped",
+  return json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i}", "identities_dropped",
                    passes->identities_dropped, "batch_norms_folded", passes->batch_norms_folded,
                    "activations_fused", passes->activations_fused, "residuals_fused",
-                   passes->residuals_fused, "concats_in_place", passes->concats_in_place,
-                   "concat_inputs_copied", passes->concat_inputs_copied);
+                   passes->residuals_fused, "prologues_fused", passes->prologues_fused,
+                   "concats_in_place", passes->concats_in_place, "concat_inputs_copied",
+                   passes->concat_inputs_copied);
 }
 
 static json_t *measured_json(const cs_measure_report *measured) {

@@ -27,7 +27,8 @@ const float *cs_params_get(const cs_params *params, const char *name, int64_t *c
 cs_status cs_params_save(const cs_params *params, cs_dtype dtype, const char *path) CS_MUST_USE;
 
 /* Weight and bias of a node of the passed graph with its folds applied (in double, stored f32), in
- * the shapes of cs_op_desc. NULL where the operation has none. free() releases both. */
+ * the shapes of cs_op_desc (a prologue's scale and shift behind the bias). NULL where the operation
+ * has none. free() releases both. */
 cs_status cs_params_of_node(const cs_params *params, const cs_graph *graph, int node,
                             float **weight, int64_t *n_weight, float **bias,
                             int64_t *n_bias) CS_MUST_USE;

@@ -141,15 +141,18 @@ static cs_status weighted_node(const cs_params *params, const cs_graph *graph, c
   cs_status st = CS_OK;
   weight_view view = view_of(graph, node);
   const float *raw_weight, *raw_bias = NULL;
-  double *before = NULL, *after = NULL, *w = NULL, *b = NULL;
+  double *before = NULL, *after = NULL, *prologue = NULL, *w = NULL, *b = NULL;
   CS_TRY(st, fetch(params, node->name, "weight", view.elements, &raw_weight), done);
   if (view.has_bias) {
     CS_TRY(st, fetch(params, node->name, "bias", view.outputs, &raw_bias), done);
   }
   CS_TRY(st, affine_of_fold(params, node, &node->bn_before, view.inputs, "before", &before), done);
   CS_TRY(st, affine_of_fold(params, node, &node->bn_after, view.outputs, "behind", &after), done);
+  CS_TRY(st,
+         affine_of_fold(params, node, &node->prologue, view.inputs, "as the prologue", &prologue),
+         done);
   w = cs_calloc((size_t)view.elements, sizeof *w);
-  b = cs_calloc((size_t)view.outputs, sizeof *b);
+  b = cs_calloc((size_t)(view.outputs + 2 * view.inputs), sizeof *b);
   if (!w || !b) {
     st = cs_no_memory(node->name, (size_t)view.elements * sizeof *w);
     goto done;
@@ -160,13 +163,16 @@ static cs_status weighted_node(const cs_params *params, const cs_graph *graph, c
   if (after) fold_after(&view, after, w, b);
   CS_TRY(st, narrow(w, view.elements, node->name, weight), done);
   *n_weight = view.elements;
-  if (raw_bias || before || after) {
-    CS_TRY(st, narrow(b, view.outputs, node->name, bias), done);
-    *n_bias = view.outputs;
+  if (raw_bias || before || after) *n_bias = view.outputs;
+  if (prologue) {
+    memcpy(b + *n_bias, prologue, (size_t)(2 * view.inputs) * sizeof *b);
+    *n_bias += 2 * view.inputs;
   }
+  if (*n_bias > 0) CS_TRY(st, narrow(b, *n_bias, node->name, bias), done);
 done:
   free(b);
   free(w);
+  free(prologue);
   free(after);
   free(before);
   return st;

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "profiler/partition.h"
 #include "profiler/profiling.h"
+#include "runtime/passes.h"
 #include "runtime/search.h"
 #include "runtime/search_ios.h"
 
@@ -261,8 +262,8 @@ cs_status cs_planning_begin(cs_session *session, cs_measure_options *measure) {
   CS_RETURN_IF_ERROR(cs_graph_bind(session->source, options->batch, &planned->bound));
   CS_RETURN_IF_ERROR(add_kept_outputs(&session->settings, planned->bound));
   planned->graph_hash = cs_graph_hash(planned->bound);
-  CS_RETURN_IF_ERROR(
-      cs_graph_apply_passes(planned->bound, CS_PASSES_ALL, &planned->passes, &planned->graph));
+  CS_RETURN_IF_ERROR(cs_passes_for_backend(session->device->backend, planned->bound,
+                                           options->precision, &planned->passes, &planned->graph));
   *measure = (cs_measure_options){
       .workspace_limit = options->workspace_limit,
       .deterministic = options->deterministic,

@@ -4,6 +4,7 @@
 
 #include "report/report.h"
 #include "runtime/device.h"
+#include "runtime/passes.h"
 #include "runtime/report.h"
 
 void cs_report_options_init(cs_report_options *options) {
@@ -40,7 +41,10 @@ static cs_status make_table(cs_device *device, const cs_graph *graph,
   cs_pass_report passes;
   CS_TRY(st, open_profile(device, session, options, &own, &profile), done);
   CS_TRY(st, cs_graph_bind(graph, session->batch, &bound), done);
-  CS_TRY(st, cs_graph_apply_passes(bound, CS_PASSES_ALL, &passes, &passed), done);
+  CS_TRY(st,
+         own ? cs_passes_for_profile(own, bound, session->precision, &passes, &passed)
+             : cs_passes_for_backend(device->backend, bound, session->precision, &passes, &passed),
+         done);
   cs_report_input input = {.bound = bound,
                            .graph = passed,
                            .precision = session->precision,

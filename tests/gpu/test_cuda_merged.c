@@ -45,6 +45,30 @@ static conformance_table parts_of(cs_precision precision) {
   return parts;
 }
 
+/* The same for kernels with a prologue, which are all pointwise. */
+static conformance_table prologues_of(cs_precision precision) {
+  conformance_table all = {0}, parts = {0};
+  const cs_layout nhwc[] = {CS_LAYOUT_NHWC};
+  cc_context x = {&all, nhwc, 1};
+  const int *one = CC2(1, 1), *two = CC2(2, 2), *none = CC4(0, 0, 0, 0);
+  cc_conv(&x, "dense", CC4(2, 544, 14, 14), CC3(128, 1, 1), one, none, one, 1,
+          CC_PROLOGUE | CC_BIAS | CC_VIEW_IN, CS_ACT_RELU);
+  cc_conv(&x, "branch", CC4(2, 192, 14, 14), CC3(64, 1, 1), one, none, one, 1,
+          CC_PROLOGUE | CC_BIAS | CC_VIEW_OUT, CS_ACT_RELU);
+  cc_conv(&x, "steps", CC4(1, 16, 13, 5), CC3(20, 1, 1), two, none, one, 1, CC_PROLOGUE_PLAIN,
+          CS_ACT_CLIP);
+  cc_conv(&x, "added", CC4(3, 40, 7, 7), CC3(72, 1, 1), one, none, one, 1,
+          CC_PROLOGUE | CC_BIAS | CC_RESIDUAL | CC_VIEW_RES, CS_ACT_NONE);
+  for (int i = 0; i < all.n; i++) {
+    if (all.cases[i].desc.precision != precision) continue;
+    parts.cases = realloc(parts.cases, (size_t)(parts.n + 1) * sizeof *parts.cases);
+    if (!parts.cases) abort();
+    parts.cases[parts.n++] = all.cases[i];
+  }
+  free(all.cases);
+  return parts;
+}
+
 typedef struct set {
   kc_run runs[PARTS];
   kc_region weights[PARTS];
@@ -132,11 +156,10 @@ static int check_variant(const conformance_table *table, const char *id) {
   return failures;
 }
 
-static void test_merged_is_as_alone(void **state) {
-  (void)state;
+static void check_merged_is_as_alone(conformance_table (*make)(cs_precision precision)) {
   const cs_precision precisions[] = {CS_PRECISION_TF32, CS_PRECISION_F16, CS_PRECISION_BF16};
   for (int p = 0; p < 3; p++) {
-    conformance_table table = parts_of(precisions[p]);
+    conformance_table table = make(precisions[p]);
     const char *ids[CS_CUDA_VARIANTS_MOST];
     int n = cs_cuda_kernel_variants(&table.cases[0].desc, ids, CS_CUDA_VARIANTS_MOST), merging = 0;
     for (int i = 0; i < n; i++) {
@@ -147,6 +170,16 @@ static void test_merged_is_as_alone(void **state) {
     assert_true(merging > 0);
     free(table.cases);
   }
+}
+
+static void test_merged_is_as_alone(void **state) {
+  (void)state;
+  check_merged_is_as_alone(parts_of);
+}
+
+static void test_merged_prologues_are_as_alone(void **state) {
+  (void)state;
+  check_merged_is_as_alone(prologues_of);
 }
 
 static void test_what_does_not_merge_is_refused(void **state) {
@@ -168,10 +201,22 @@ static void test_what_does_not_merge_is_refused(void **state) {
   st = cs_cuda_kernel_launch_merged(many, 2, "cuda.mma.v3-16x32", 0);
   assert_int_equal(cs_status_code(st), CS_CODE_BAD_INPUT);
   cs_status_free(st);
+  conformance_table behind = prologues_of(CS_PRECISION_F16);
+  set u;
+  set_create(&behind, "cuda.mma_pre.v1-16x32", &u);
+  many[1] = u.parts[0];
+  const char *const either[] = {"cuda.mma.v3-16x32", "cuda.mma_pre.v1-16x32"};
+  for (int i = 0; i < 2; i++) { /* with a prologue and without */
+    st = cs_cuda_kernel_launch_merged(many, 2, either[i], 0);
+    assert_int_equal(cs_status_code(st), CS_CODE_BAD_INPUT);
+    cs_status_free(st);
+  }
   set_free(&s);
   set_free(&t);
+  set_free(&u);
   free(half.cases);
   free(single.cases);
+  free(behind.cases);
 }
 
 int main(void) {
@@ -179,6 +224,7 @@ int main(void) {
   if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) return 77;
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_merged_is_as_alone),
+      cmocka_unit_test(test_merged_prologues_are_as_alone),
       cmocka_unit_test(test_what_does_not_merge_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

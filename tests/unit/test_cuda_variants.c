@@ -79,10 +79,98 @@ static void few_channels_have_a_kernel_of_their_own(void **state) {
   assert_int_equal(count(&plain, "cuda.mma_few."), 0);
 }
 
+/* DenseNet's: 256 channels behind a BatchNormalization, 1 × 1. */
+static cs_op_desc behind_a_prologue(cs_precision precision, cs_layout layout, cs_act_kind kind) {
+  cs_op_desc d = {.op = CS_OP_CONV,
+                  .precision = precision,
+                  .n_inputs = 1,
+                  .has_bias = true,
+                  .has_prologue = true,
+                  .prologue = {.kind = kind}};
+  cs_shape in = {.rank = 4, .dims = {8, 256, 28, 28}}, out = {.rank = 4, .dims = {8, 128, 28, 28}};
+  d.attrs.conv = (cs_conv_attrs){.out_channels = 128,
+                                 .group = 1,
+                                 .kernel = {1, 1},
+                                 .strides = {1, 1},
+                                 .dilations = {1, 1},
+                                 .bias = true};
+  cs_dtype dtype = cs_precision_storage(precision);
+  d.inputs[0] = cs_tensor_dense(&in, dtype, layout);
+  d.output = cs_tensor_dense(&out, dtype, layout);
+  return d;
+}
+
+/* Of the kernels for convolutions, only those that apply it are offered. */
+static void prologues_have_kernels_that_apply_them(void **state) {
+  (void)state;
+  const cs_precision precisions[] = {CS_PRECISION_TF32, CS_PRECISION_F16, CS_PRECISION_BF16};
+  for (int i = 0; i < 3; i++) {
+    for (int kind = CS_ACT_NONE; kind <= CS_ACT_RELU; kind++) {
+      cs_op_desc d = behind_a_prologue(precisions[i], CS_LAYOUT_NHWC, (cs_act_kind)kind);
+      assert_true(cs_cuda_kernel_takes_prologue(&d));
+      assert_int_equal(count(&d, "cuda.mma_pre.v1-128x128"), 1); /* copy engine or not */
+      assert_int_equal(count(&d, "cuda.mma_pre."), 8);
+      assert_int_equal(count(&d, "cuda.conv.v1"), 1);
+      assert_int_equal(cs_cuda_kernel_variants(&d, NULL, 0), 9);
+    }
+  }
+  assert_true(cs_cuda_kernel_merges("cuda.mma_pre.v1-64x64"));
+  cs_op_desc without = behind_a_prologue(CS_PRECISION_F16, CS_LAYOUT_NHWC, CS_ACT_NONE);
+  without.has_prologue = false;
+  assert_int_equal(count(&without, "cuda.mma_pre."), 0);
+  assert_false(cs_cuda_kernel_takes_prologue(&without));
+}
+
+static void prologues_are_taken_by_tensor_cores_alone(void **state) {
+  (void)state;
+  cs_op_desc left[] = {
+      behind_a_prologue(CS_PRECISION_F32, CS_LAYOUT_NHWC, CS_ACT_RELU),
+      behind_a_prologue(CS_PRECISION_F16, CS_LAYOUT_NCHW, CS_ACT_RELU),
+      behind_a_prologue(CS_PRECISION_F16, CS_LAYOUT_NHWC, CS_ACT_SIGMOID),
+      behind_a_prologue(CS_PRECISION_F16, CS_LAYOUT_NHWC, CS_ACT_RELU),
+      behind_a_prologue(CS_PRECISION_F16, CS_LAYOUT_NHWC, CS_ACT_RELU),
+  };
+  left[3].attrs.conv.kernel[1] = 3; /* a tap whose zeros lie behind the prologue */
+  left[3].attrs.conv.pads[1] = left[3].attrs.conv.pads[3] = 1;
+  cs_shape many = {.rank = 4, .dims = {1, 8192, 2, 2}}; /* scales that fill no shared memory */
+  left[4].inputs[0] = cs_tensor_dense(&many, CS_DTYPE_F16, CS_LAYOUT_NHWC);
+  for (size_t i = 0; i < sizeof left / sizeof *left; i++) {
+    assert_false(cs_cuda_kernel_takes_prologue(&left[i]));
+    assert_int_equal(count(&left[i], "cuda.conv.v1"), 1); /* so every layout has a candidate */
+    assert_int_equal(cs_cuda_kernel_variants(&left[i], NULL, 0), 1);
+  }
+}
+
+/* Behind filters and bias, pairs of scale and shift; zeros where the last stage has no channel. */
+static void packed_scales_and_shifts_end_in_zeros(void **state) {
+  (void)state;
+  enum { IN = 40, OUT = 16, STAGES = 128 };
+  cs_op_desc d = behind_a_prologue(CS_PRECISION_F16, CS_LAYOUT_NHWC, CS_ACT_RELU);
+  cs_shape in = {.rank = 4, .dims = {1, IN, 4, 4}}, out = {.rank = 4, .dims = {1, OUT, 4, 4}};
+  d.inputs[0] = cs_tensor_dense(&in, CS_DTYPE_F16, CS_LAYOUT_NHWC);
+  d.output = cs_tensor_dense(&out, CS_DTYPE_F16, CS_LAYOUT_NHWC);
+  d.attrs.conv.out_channels = OUT;
+  static float weight[IN * OUT], bias[OUT + 2 * IN];
+  for (int i = 0; i < OUT + 2 * IN; i++) bias[i] = (float)(1 + i);
+  static float packed[8192];
+  int64_t bytes = cs_cuda_kernel_weight_bytes(&d, "cuda.mma_pre.v1-16x32");
+  assert_true(bytes > 0 && bytes <= (int64_t)sizeof packed);
+  cs_status st = cs_cuda_kernel_pack_weights(&d, "cuda.mma_pre.v1-16x32", weight, bias, packed);
+  assert_true(st == CS_OK);
+  const float *affine = packed + bytes / 4 - 2 * STAGES;
+  for (int c = 0; c < STAGES; c++) {
+    assert_true(affine[2 * c] == (c < IN ? bias[OUT + c] : 0));
+    assert_true(affine[2 * c + 1] == (c < IN ? bias[OUT + IN + c] : 0));
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(tensor_cores_take_no_padding_past_32_bits),
       cmocka_unit_test(few_channels_have_a_kernel_of_their_own),
+      cmocka_unit_test(prologues_have_kernels_that_apply_them),
+      cmocka_unit_test(prologues_are_taken_by_tensor_cores_alone),
+      cmocka_unit_test(packed_scales_and_shifts_end_in_zeros),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -226,11 +226,17 @@ typedef struct folded {
   int64_t n_weight, n_bias;
 } folded;
 
+static bool takes_all(void *user, const cs_op_desc *desc) {
+  (void)user;
+  return desc->has_prologue;
+}
+
 static folded fold(const char *nodes, const char *output, cs_op op) {
   folded out = {.source = parse(nodes, output)};
-  cs_pass_report report;
+  cs_pass_options options = CS_PASSES_ALL;
+  options.prologue = (cs_prologue_taker){takes_all, NULL, CS_PRECISION_F32, CS_LAYOUT_NCHW};
   assert_ok(cs_graph_bind(out.source, 1, &out.bound));
-  assert_ok(cs_graph_apply_passes(out.bound, CS_PASSES_ALL, &report, &out.passed));
+  assert_ok(cs_graph_apply_passes(out.bound, options, NULL, &out.passed));
   assert_ok(cs_params_generate(out.source, 3, &out.params));
   for (int i = 0; i < out.passed->n_nodes; i++) {
     if (out.passed->nodes[i].op != op) continue;
@@ -322,6 +328,32 @@ static void folds_before_a_convolution(void **state) {
   folded_free(&it);
 }
 
+/* Weights stay as they are; scale and shift come behind the bias, if there is one. */
+static void keeps_a_prologue_apart(void **state) {
+  (void)state;
+  const char *const nodes[] = {
+      NODE("bn", "BatchNormalization", "\"x\"") "," NODE("r", "Relu", "\"bn\"") "," CONV(
+          "c", "r", "\"out_channels\":3,\"kernel_shape\":[1,1],\"bias\":false"),
+      NODE("bn", "BatchNormalization", "\"x\"") "," NODE("r", "Relu", "\"bn\"") "," CONV(
+          "c", "r", "\"out_channels\":3,\"kernel_shape\":[1,1]")};
+  for (int has_bias = 0; has_bias < 2; has_bias++) {
+    folded it = fold(nodes[has_bias], "c", CS_OP_CONV);
+    assert_int_equal(it.passed->n_nodes, 1);
+    affine map = affine_of(it.params, "bn", 4, 1e-5);
+    const float *weight = get(it.params, "c.weight", 3 * 4);
+    assert_int_equal(it.n_weight, 12);
+    assert_memory_equal(it.weight, weight, 12 * sizeof *weight);
+    int n_bias = has_bias ? 3 : 0;
+    if (has_bias) assert_memory_equal(it.bias, get(it.params, "c.bias", 3), 3 * sizeof(float));
+    assert_int_equal(it.n_bias, n_bias + 8);
+    for (int c = 0; c < 4; c++) {
+      assert_close(it.bias[n_bias + c], map.scale[c], 1e-7);
+      assert_close(it.bias[n_bias + 4 + c], map.shift[c], 1e-7);
+    }
+    folded_free(&it);
+  }
+}
+
 static void a_lone_batch_norm_is_scale_and_shift(void **state) {
   (void)state;
   folded it = fold(
@@ -356,6 +388,7 @@ int main(void) {
       cmocka_unit_test(folds_behind_a_grouped_convolution),
       cmocka_unit_test(folds_behind_a_grouped_transposed_convolution),
       cmocka_unit_test(folds_before_a_convolution),
+      cmocka_unit_test(keeps_a_prologue_apart),
       cmocka_unit_test(a_lone_batch_norm_is_scale_and_shift),
       cmocka_unit_test(other_nodes_have_no_weights),
   };

@@ -126,6 +126,7 @@ static cs_status enumerate_ways(enumeration *e) {
 cs_status cpu_enumerate(cs_backend *backend, const cs_op_desc *desc,
                         const cs_enumerate_options *options, cs_candidate_list *out) {
   enumeration e = {(cpu_backend *)backend, desc, options, options->threads, out, 0};
+  if (desc->has_prologue) return CS_OK; /* oneDNN has none */
   if (e.threads <= 0) e.threads = e.backend->machine.cores;
   int former = cpu_set_threads(e.threads);
   cs_status st = enumerate_ways(&e);
@@ -173,7 +174,8 @@ static cs_status prepare_loop(cs_exec *exec, const char *name, const char *suffi
 static cs_status prepare_exec(cs_exec *exec, const char *id) {
   char name[128];
   const char *suffix;
-  if (!parse_id(id, name, &exec->threads, &suffix)) return no_such(&exec->desc, id);
+  if (exec->desc.has_prologue || !parse_id(id, name, &exec->threads, &suffix))
+    return no_such(&exec->desc, id);
   if (strncmp(name, "onednn:", 7) != 0) {
     CS_RETURN_IF_ERROR(prepare_loop(exec, name, suffix, id));
   } else {

@@ -1,6 +1,7 @@
 /* Direct Conv and ConvTranspose: any pads, strides, dilations, groups and output padding. The way
  * of last resort, and a depthwise kernel. Weights are packed [R][S][C/group][K] in the storage
- * type, so that neighbouring filters are adjacent; f32 bias [K] follows. */
+ * type, so that neighbouring filters are adjacent; f32 bias [K] follows, then a prologue's f32
+ * scale [C] and shift [C]. */
 #include "backend/cuda/kernel_util.cuh"
 
 template <bool WIDE>
@@ -20,6 +21,8 @@ struct ConvParams {
   I filters;
   Strides<WIDE> in, out, added;
   Activation act;
+  const float *scale, *shift; /* NULL: there is no prologue */
+  Activation prologue;
 };
 
 /* Input coordinate of a tap, or -1: at = output · stride − pad + tap · dilation; transposed: the
@@ -75,6 +78,16 @@ __device__ __forceinline__ void conv_finish(const ConvParams<WIDE> &p, I n, I k,
   }
 }
 
+/* An element of channel `c`, behind the prologue if there is one, as it would be stored. */
+template <typename T, bool WIDE, typename I>
+__device__ __forceinline__ float conv_operand(const ConvParams<WIDE> &p, T x, I c) {
+  float v[1] = {Convert<T>::from(x)};
+  if (p.scale == nullptr) return v[0];
+  v[0] = fmaf(p.scale[c], v[0], p.shift[c]);
+  activate<1>(p.prologue, v);
+  return Convert<T>::from(Convert<T>::to(v[0]));
+}
+
 /* V filters of one group at one output pixel. */
 template <typename T, int V, bool NHWC, bool WIDE, bool TRANSPOSED>
 __global__ void cs_conv_direct_kernel(const __grid_constant__ ConvParams<WIDE> p) {
@@ -101,7 +114,7 @@ __global__ void cs_conv_direct_kernel(const __grid_constant__ ConvParams<WIDE> p
                          (I)(r * p.kernel_w + s) * p.channels_per_group * p.filters + k;
 #pragma unroll 4
       for (int c = 0; c < p.channels_per_group; c++) {
-        float filter[V], value = Convert<T>::from(x[c * p.in.c]);
+        float filter[V], value = conv_operand(p, x[c * p.in.c], group * p.channels_per_group + c);
         load_vector<T, V>(weights + c * p.filters, filter);
 #pragma unroll
         for (int i = 0; i < V; i++) sum[i] = fmaf(filter[i], value, sum[i]);
@@ -154,9 +167,17 @@ static int64_t filter_bytes(const cs_op_desc *desc) {
   return weight_part_bytes(filter_elements(desc) * cs_dtype_size(desc->output.dtype));
 }
 
-static int64_t conv_weight_bytes(const cs_op_desc *desc) {
+static int64_t prologue_offset(const cs_op_desc *desc) {
   int64_t bias = desc->has_bias ? desc->attrs.conv.out_channels * (int64_t)sizeof(float) : 0;
   return filter_bytes(desc) + weight_part_bytes(bias);
+}
+
+static int64_t prologue_bytes(const cs_op_desc *desc) {
+  return desc->has_prologue ? 2 * desc->inputs[0].shape.dims[1] * (int64_t)sizeof(float) : 0;
+}
+
+static int64_t conv_weight_bytes(const cs_op_desc *desc) {
+  return prologue_offset(desc) + weight_part_bytes(prologue_bytes(desc));
 }
 
 /* Element of the PyTorch-shaped weight: Conv [K, C/group, R, S], ConvTranspose [C, K/group, R, S].
@@ -183,6 +204,9 @@ static cs_status conv_pack(const cs_op_desc *desc, const float *weight, const fl
                     weight[weight_index(desc, k, c, tap)]);
   if (desc->has_bias)
     memcpy((char *)host_out + filter_bytes(desc), bias, (size_t)filters * sizeof(float));
+  if (desc->has_prologue)
+    memcpy((char *)host_out + prologue_offset(desc), cs_op_prologue(desc, bias),
+           (size_t)prologue_bytes(desc));
   return CS_OK;
 }
 
@@ -222,6 +246,12 @@ static ConvParams<WIDE> conv_params(const cs_op_desc *desc, const ConvArrays &ar
   if (arrays.residual)
     p.added = strides_of<WIDE>(view_of(&desc->inputs[desc->n_inputs - 1]).stride);
   p.act = activation_of(desc->activation);
+  if (desc->has_prologue) {
+    p.scale = reinterpret_cast<const float *>(static_cast<const char *>(arrays.weights) +
+                                              prologue_offset(desc));
+    p.shift = p.scale + in.dim[1];
+    p.prologue = activation_of(desc->prologue);
+  }
   return p;
 }
 
@@ -276,7 +306,7 @@ static int conv_variants(const cs_op_desc *desc, const char **ids, int capacity)
     return count;
   }
   int width = 16 / (int)cs_dtype_size(desc->output.dtype);
-  bool depthwise = conv->group == conv->out_channels &&
+  bool depthwise = !desc->has_prologue && conv->group == conv->out_channels &&
                    conv->group == desc->inputs[0].shape.dims[1] && conv_narrow(desc) &&
                    channels_vectorise(&desc->inputs[0], width) &&
                    channels_vectorise(&desc->output, width);

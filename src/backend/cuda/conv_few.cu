@@ -96,6 +96,7 @@ bool takes(const cs_op_desc *desc) {
   if (desc->op != CS_OP_CONV || desc->precision == CS_PRECISION_F32) return false;
   const cs_conv_attrs *conv = &desc->attrs.conv;
   if (desc->output.shape.rank != 4 || conv->group != 1 || desc->has_residual) return false;
+  if (desc->has_prologue) return false;
   if (desc->output.layout != CS_LAYOUT_NHWC || view_of(&desc->output).stride[1] != 1) return false;
   if (!fits_narrow(view_of(&desc->output)) || !fits_narrow(view_of(&desc->inputs[0]))) return false;
   if (conv->dilations[1] != 1 && conv->kernel[1] != 1) return false;

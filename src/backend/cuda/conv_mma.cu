@@ -5,6 +5,9 @@
  * residual and activation are applied on the way out, which writes any NHWC view, so that a
  * branch's result goes straight into its slice of a concat.
  *
+ * A 1x1 convolution may have a prologue (cs_op_desc), which is applied to fragments of pixels
+ * between ldmatrix and mma.sync.
+ *
  * One launch takes up to CS_CUDA_MERGE_MOST convolutions: each has its tiles among the blocks, and
  * nothing is shared but the launch. */
 #include "backend/cuda/conv_mma.cuh"
@@ -14,23 +17,25 @@ namespace {
 
 /* ---- Variants ---- */
 
+/* Kernels with a prologue are others, by other names: those with and those without do not merge. */
 struct MmaVariant {
-  const char *id;
+  const char *id, *prologue_id;
   int rows, columns; /* of a tile */
   int split, stage_bytes;
 };
 const MmaVariant kVariants[] = {
 #define CS_MMA_VARIANT(name, m, n, ...) \
-  {CS_MMA_ID name, m, n, __VA_ARGS__::kSplit, __VA_ARGS__::kBytes},
+  {CS_MMA_ID name, CS_MMA_PROLOGUE_ID name, m, n, __VA_ARGS__::kSplit, __VA_ARGS__::kBytes},
     CS_MMA_TILES(CS_MMA_VARIANT)
 #undef CS_MMA_VARIANT
 };
 constexpr int kVariantCount = (int)(sizeof kVariants / sizeof *kVariants);
-constexpr int kLargeTile = 128 * 64; /* elements */
+constexpr int kLargeTile = 128 * 64;  /* elements */
+constexpr int kAffineMost = 32 << 10; /* bytes of scales and shifts in shared memory */
 
 int variant_of(const char *id) {
   for (int v = 0; v < kVariantCount; v++)
-    if (strcmp(id, kVariants[v].id) == 0) return v;
+    if (strcmp(id, kVariants[v].id) == 0 || strcmp(id, kVariants[v].prologue_id) == 0) return v;
   return -1;
 }
 
@@ -52,6 +57,18 @@ bool is_pointwise(const cs_op_desc *desc) {
   return conv->kernel[0] == 1 && conv->kernel[1] == 1 && !padded;
 }
 
+/* Scale and shift of every channel, filled up as filters are. */
+int64_t affine_bytes(const cs_op_desc *desc) {
+  return desc->has_prologue ? filter_row(desc) * 2 * (int64_t)sizeof(float) : 0;
+}
+
+bool mma_takes(const cs_op_desc *desc) {
+  if (!tiles_take(desc)) return false;
+  if (!desc->has_prologue) return true;
+  bool cuts = desc->prologue.kind == CS_ACT_NONE || desc->prologue.kind == CS_ACT_RELU;
+  return cuts && is_pointwise(desc) && affine_bytes(desc) <= kAffineMost;
+}
+
 /* Where the copy engine brings the operands (conv_tma.cu), no large tile is faster without it; the
  * smallest is for any. */
 bool is_worthwhile(const cs_op_desc *desc, const MmaVariant *variant, bool has_tma) {
@@ -65,19 +82,24 @@ bool is_worthwhile(const cs_op_desc *desc, const MmaVariant *variant, bool has_t
 
 int mma_variants(const cs_op_desc *desc, const char **ids, int capacity) {
   int count = 0;
-  if (!tiles_take(desc)) return 0;
+  if (!mma_takes(desc)) return 0;
   bool has_tma = cs_tma_family.variants(desc, nullptr, 0) > 0;
   for (int v = 0; v < kVariantCount; v++)
     if (is_worthwhile(desc, &kVariants[v], has_tma))
-      add_variant(ids, capacity, &count, kVariants[v].id);
+      add_variant(ids, capacity, &count,
+                  desc->has_prologue ? kVariants[v].prologue_id : kVariants[v].id);
   return count;
 }
 
 /* ---- Weights: [filter][tap][channel], filters permuted, rows and filters padded with zeros; then
- * the bias in f32 ---- */
+ * the bias in f32; then scale and shift of each channel ---- */
+
+int64_t affine_offset(const cs_op_desc *desc) {
+  return with_bias_bytes(desc, filters_bytes(desc));
+}
 
 int64_t mma_weight_bytes(const cs_op_desc *desc) {
-  return with_bias_bytes(desc, filters_bytes(desc));
+  return affine_offset(desc) + weight_part_bytes(affine_bytes(desc));
 }
 
 cs_status mma_pack(const cs_op_desc *desc, const float *weight, const float *bias, void *host_out) {
@@ -87,6 +109,10 @@ cs_status mma_pack(const cs_op_desc *desc, const float *weight, const float *bia
     put_rounded(desc->output.dtype, host_out, row * row_elements + tap * channels + c, value);
   });
   pack_bias(desc, bias, filters_bytes(desc), host_out);
+  if (!desc->has_prologue) return CS_OK;
+  const float *scale = cs_op_prologue(desc, bias), *shift = scale + channels;
+  float *affine = reinterpret_cast<float *>(static_cast<char *>(host_out) + affine_offset(desc));
+  for (int64_t c = 0; c < channels; c++) affine[2 * c] = scale[c], affine[2 * c + 1] = shift[c];
   return CS_OK;
 }
 
@@ -111,14 +137,36 @@ MmaPart part_of(const cs_cuda_merge_part *from, const MmaVariant *variant, int s
   p.dilation_h = (int32_t)conv->dilations[0], p.dilation_w = (int32_t)conv->dilations[1];
   p.pad_top = (int32_t)conv->pads[0], p.pad_left = (int32_t)conv->pads[1];
   p.in = strides_of<false>(in.stride);
+  if (desc->has_prologue) p.affine = static_cast<const char *>(from->weights) + affine_offset(desc);
+  p.affine_vectors = (int32_t)(affine_bytes(desc) / 16);
+  p.lowest = desc->prologue.kind == CS_ACT_RELU ? 0.f : -INFINITY;
   return p;
 }
 
 template <typename T, typename C, bool POINTWISE>
 cs_status launch_tile(const MmaParams &params, int64_t blocks, cudaStream_t stream) {
-  return launch_kernel_shared("conv_mma", cs_conv_mma_kernel<T, C, POINTWISE>,
+  return launch_kernel_shared("conv_mma", cs_conv_mma_kernel<T, C, POINTWISE, false>,
                               dim3((unsigned)blocks), dim3(C::kThreads), params, C::kShared,
                               C::kShared, stream, C::kSplit);
+}
+
+/* Warps side by side apply the prologue to the same pixels, each for its own filters. Where a warp
+ * has more pixels than filters, twice as many filters for half the pixels are as many fragments to
+ * load and half as many to apply it to. */
+template <typename C>
+using PrologueTile = std::conditional_t<(C::kWarpM > C::kWarpN),
+                                        Tile<C::kM, C::kN, C::kWarpsM * 2, C::kWarpsN / 2,
+                                             C::kWarpsK, C::kBytes, C::kStages, C::kSplit>,
+                                        C>;
+
+template <typename T, typename C>
+cs_status launch_prologue_tile(const MmaParams &params, int64_t blocks, cudaStream_t stream) {
+  int affine = 0;
+  for (int i = 0; i < params.n; i++) affine = max(affine, params.part[i].affine_vectors * 16);
+  return launch_kernel_shared("conv_mma_pre", cs_conv_mma_kernel<T, C, true, true>,
+                              dim3((unsigned)blocks), dim3(C::kThreads), params,
+                              (size_t)(C::kShared + affine), C::kShared + kAffineMost, stream,
+                              C::kSplit);
 }
 
 template <typename T, typename C>
@@ -134,6 +182,8 @@ cs_status launch_parts(const cs_cuda_merge_part *parts, int n, int variant, cuda
   int64_t blocks = arrange(params.part, params.n, kVariants[variant].rows, C::kSplit);
   if (blocks == 0) return CS_OK;
   if (blocks > INT32_MAX) return too_many_blocks("conv_mma", blocks);
+  if (parts[0].desc->has_prologue)
+    return launch_prologue_tile<T, PrologueTile<C>>(params, blocks, stream);
   return pointwise ? launch_tile<T, C, true>(params, blocks, stream)
                    : launch_tile<T, C, false>(params, blocks, stream);
 }
@@ -166,8 +216,9 @@ bool mma_merges(const char *id) {
 
 cs_status mma_launch_merged(const cs_cuda_merge_part *parts, int n, const char *id,
                             cudaStream_t stream) {
+  bool prologue = strcmp(id, kVariants[variant_of(id)].prologue_id) == 0;
   for (int i = 0; i < n; i++)
-    if (!tiles_take(parts[i].desc))
+    if (!mma_takes(parts[i].desc) || parts[i].desc->has_prologue != prologue)
       return cs_error(CS_CODE_BAD_INPUT, "%s does not take operation %d of a launch", id, i);
   return launch_variant(parts[0].desc->output.dtype, variant_of(id), parts, n, stream);
 }

@@ -35,6 +35,10 @@ struct MmaPart : ConvOutput {
   int32_t height, width, taps_h, taps_w;
   int32_t stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left;
   Strides<false> in;
+  /* Of a prologue: scale and shift of each channel, in 16-byte vectors; the least it lets pass. */
+  const void *affine;
+  int32_t affine_vectors;
+  float lowest;
 };
 
 struct MmaParams {
@@ -129,15 +133,56 @@ struct Loader {
   }
 };
 
+/* ---- The prologue ---- */
+
+/* Scale and shift of the channels that a register of a fragment holds: two, or one of f32. */
+template <typename T>
+using Map = std::conditional_t<std::is_same_v<T, float>, float2, float4>;
+
+/* A part's scales and shifts into shared memory; they arrive with the first stage. */
+template <typename C>
+__device__ __forceinline__ void load_affine(const MmaPart &p, uint32_t to) {
+  for (int v = (int)threadIdx.x; v < p.affine_vectors; v += C::kThreads)
+    copy_async(to + 16u * (uint32_t)v, static_cast<const char *>(p.affine) + 16 * v, true);
+}
+
+/* Of a lane's channels in the `step`th 32 bytes of the sum: in registers 0 and 1, and in 2 and 3.
+ */
+template <typename T>
+__device__ __forceinline__ void load_maps(const char *affine, int step, Map<T> (&maps)[2]) {
+  const Map<T> *from = reinterpret_cast<const Map<T> *>(affine) + step * 8 + (int)threadIdx.x % 4;
+  maps[0] = from[0], maps[1] = from[4];
+}
+
+/* In f32, then rounded as it would be stored (f32: where operands are). NaN stays NaN; zeros behind
+ * the last channel meet zeros and stay. */
+template <typename T>
+__device__ __forceinline__ void apply_maps(uint32_t (&a)[4], const Map<T> (&maps)[2],
+                                           float lowest) {
+#pragma unroll
+  for (int i = 0; i < 4; i++) {
+    const Map<T> &map = maps[i / 2];
+    if constexpr (std::is_same_v<T, float>) {
+      float v = fmaf(map.x, __uint_as_float(a[i]), map.y);
+      a[i] = __float_as_uint(v < lowest ? lowest : v);
+    } else {
+      float2 v = Convert<T>::from2(a[i]);
+      a[i] = larger<T>(Convert<T>::to2(fmaf(map.x, v.x, map.y), fmaf(map.z, v.y, map.w)),
+                       Convert<T>::to2(lowest, lowest));
+    }
+  }
+}
+
 /* ---- Multiplying ---- */
 
 /* Sums of a warp's fragments. */
 template <typename C>
 using Sums = float[C::kMmaM][C::kMmaN][4];
 
-template <typename T, typename C>
-__device__ __forceinline__ void multiply_stage(uint32_t stage, int warp_m, int warp_n, int warp_k,
-                                               Sums<C> &sum) {
+/* `affine`: of the stage's channels, `lowest`: of the part. */
+template <typename T, typename C, bool PROLOGUE>
+__device__ __forceinline__ void multiply_stage(uint32_t stage, const char *affine, float lowest,
+                                               int warp_m, int warp_n, int warp_k, Sums<C> &sum) {
   constexpr int kSteps = C::kBytes / 32;
   int lane = (int)threadIdx.x % 32, part = lane / 8, line = lane % 8;
   uint32_t filters = stage + C::kM * C::kBytes;
@@ -145,10 +190,13 @@ __device__ __forceinline__ void multiply_stage(uint32_t stage, int warp_m, int w
   for (int step = 0; step < kSteps / C::kWarpsK; step++) {
     int v = 2 * (step * C::kWarpsK + warp_k);
     uint32_t a[C::kMmaM][4], b[C::kMmaN / 2][4];
+    Map<T> maps[2] = {};
+    if constexpr (PROLOGUE) load_maps<T>(affine, v / 2, maps);
 #pragma unroll
     for (int i = 0; i < C::kMmaM; i++) {
       int r = warp_m * C::kWarpM + i * 16 + (part & 1) * 8 + line;
       load_matrices(a[i], stage + place<C>(r, v + (part >> 1)));
+      if constexpr (PROLOGUE) apply_maps<T>(a[i], maps, lowest);
       round_operand<T>(a[i]);
     }
 #pragma unroll
@@ -166,11 +214,12 @@ __device__ __forceinline__ void multiply_stage(uint32_t stage, int warp_m, int w
 
 /* The sum of a block's tile over `steps` stages from `begin` on. Filters are no other kernel's
  * output: their first stages come before what this kernel waits for has ended. Afterwards the
- * stages' memory is free. */
-template <typename T, typename C, bool POINTWISE>
+ * stages' memory is free. `affine`: the part's scales and shifts, on their way. */
+template <typename T, typename C, bool POINTWISE, bool PROLOGUE>
 __device__ __forceinline__ void multiply_tile(const MmaPart &p, int row0, int column0,
                                               int32_t begin, int32_t steps, uint32_t stages,
-                                              Sums<C> &sum) {
+                                              const char *affine, Sums<C> &sum) {
+  constexpr int kAffineBytes = C::kBytes / 32 * 8 * (int)sizeof(Map<T>); /* of a stage */
   int warp = (int)threadIdx.x / 32;
   int warp_n = warp % C::kWarpsN, warp_m = warp / C::kWarpsN % C::kWarpsM;
   int warp_k = warp / (C::kWarpsN * C::kWarpsM);
@@ -193,7 +242,9 @@ __device__ __forceinline__ void multiply_tile(const MmaPart &p, int row0, int co
       loader.load_filters(stages + (uint32_t)(next * C::kStageBytes));
     }
     commit_async();
-    multiply_stage<T, C>(stages + (uint32_t)(slot * C::kStageBytes), warp_m, warp_n, warp_k, sum);
+    multiply_stage<T, C, PROLOGUE>(stages + (uint32_t)(slot * C::kStageBytes),
+                                   affine + (begin + step) * kAffineBytes, p.lowest, warp_m, warp_n,
+                                   warp_k, sum);
     slot = slot + 1 == C::kStages ? 0 : slot + 1;
     next = next + 1 == C::kStages ? 0 : next + 1;
   }
@@ -203,7 +254,7 @@ __device__ __forceinline__ void multiply_tile(const MmaPart &p, int row0, int co
 
 /* ---- The kernel ---- */
 
-template <typename T, typename C, bool POINTWISE>
+template <typename T, typename C, bool POINTWISE, bool PROLOGUE>
 __global__ void __launch_bounds__(C::kThreads)
     cs_conv_mma_kernel(const __grid_constant__ MmaParams params) {
   extern __shared__ __align__(1024) char shared[];
@@ -219,7 +270,9 @@ __global__ void __launch_bounds__(C::kThreads)
   int warp_k = warp / (C::kWarpsN * C::kWarpsM);
   uint32_t stages = (uint32_t)__cvta_generic_to_shared(shared);
   Sums<C> sum = {};
-  multiply_tile<T, C, POINTWISE>(p, row0, column0, begin, end - begin, stages, sum);
+  if constexpr (PROLOGUE) load_affine<C>(p, stages + C::kShared);
+  multiply_tile<T, C, POINTWISE, PROLOGUE>(p, row0, column0, begin, end - begin, stages,
+                                           shared + C::kShared, sum);
   if constexpr (!C::kShares) {
 #pragma unroll
     for (int i = 0; i < C::kMmaM; i++)

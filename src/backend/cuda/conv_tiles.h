@@ -4,6 +4,7 @@
 #define CONVSCHED_BACKEND_CUDA_CONV_TILES_H_
 
 #define CS_MMA_ID "cuda.mma.v3-"
+#define CS_MMA_PROLOGUE_ID "cuda.mma_pre.v1-"
 #define CS_TMA_ID "cuda.tma.v1-"
 
 /* Large tiles read each operand less often; small ones, and those that share a sum among warps or

@@ -80,7 +80,7 @@ bool corners_of(const cs_op_desc *desc, Corners *out) {
 /* Channels that fill less than half of a stage waste more than they gain. */
 bool tma_takes(const cs_op_desc *desc) {
   Corners corners;
-  if (!tiles_take(desc) || !corners_of(desc, &corners)) return false;
+  if (desc->has_prologue || !tiles_take(desc) || !corners_of(desc, &corners)) return false;
   int64_t channels = desc->inputs[0].shape.dims[1];
   return 2 * channels >= filled_elements(desc, channels, kStageRow) && device_has_wgmma() &&
          encode_im2col() != nullptr;

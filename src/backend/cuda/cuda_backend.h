@@ -43,6 +43,7 @@ cs_status cs_cuda_priority(bool urgent, int *out) CS_MUST_USE;
 /* enumerate.c */
 int cs_cuda_layouts(const cs_backend *backend, cs_precision precision,
                     cs_layout out[CS_MAX_DEVICE_LAYOUTS]);
+bool cs_cuda_takes_prologue(cs_backend *backend, const cs_op_desc *desc);
 cs_status cs_cuda_enumerate(cs_backend *backend, const cs_op_desc *desc,
                             const cs_enumerate_options *options,
                             cs_candidate_list *out) CS_MUST_USE;

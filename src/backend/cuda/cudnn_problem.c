@@ -58,6 +58,7 @@ bool cs_cudnn_problem_make(const cs_op_desc *desc, cs_cudnn_problem *out) {
   memset(out, 0, sizeof(*out));
   bool gemm = desc->op == CS_OP_GEMM;
   if (!gemm && desc->op != CS_OP_CONV && desc->op != CS_OP_CONV_TRANSPOSE) return false;
+  if (desc->has_prologue) return false;
   int rank = gemm ? 2 : 4;
   int n_inputs = desc->has_residual ? 2 : 1;
   if (desc->n_inputs != n_inputs || desc->output.shape.rank != rank) return false;

@@ -101,6 +101,7 @@ static const cs_backend_vtable cuda_vtable = {
     .close = close_backend,
     .info = backend_info,
     .layouts = cs_cuda_layouts,
+    .takes_prologue = cs_cuda_takes_prologue,
     .enumerate = cs_cuda_enumerate,
     .prepare = cs_exec_prepare,
     .exec_destroy = cs_exec_destroy,

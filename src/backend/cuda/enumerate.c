@@ -12,6 +12,11 @@ int cs_cuda_layouts(const cs_backend *backend, cs_precision precision,
   return 2;
 }
 
+bool cs_cuda_takes_prologue(cs_backend *backend, const cs_op_desc *desc) {
+  (void)backend;
+  return cs_cuda_kernel_takes_prologue(desc);
+}
+
 /* "cuda.maxpool.v1" → "cuda.maxpool". */
 static cs_status family_of_kernel(const char *id, char **out) {
   CS_RETURN_IF_ERROR(cs_strdup_to(id, out));

@@ -56,6 +56,10 @@ int cs_cuda_kernel_variants(const cs_op_desc *desc, const char **ids, int capaci
   return count;
 }
 
+bool cs_cuda_kernel_takes_prologue(const cs_op_desc *desc) {
+  return desc->has_prologue && plain_tensors(desc) && cs_mma_family.variants(desc, NULL, 0) > 0;
+}
+
 static bool has_variant(const KernelFamily *family, const cs_op_desc *desc, const char *id) {
   const char *ids[CS_CUDA_VARIANTS_MOST];
   int count = family->variants(desc, ids, CS_CUDA_VARIANTS_MOST);

@@ -26,6 +26,9 @@ cs_status cs_cuda_kernel_pack_weights(const cs_op_desc *desc, const char *id, co
 cs_status cs_cuda_kernel_launch(const cs_op_desc *desc, const char *id, const void *const *inputs,
                                 const void *weights, void *output, cudaStream_t stream) CS_MUST_USE;
 
+/* Whether the operation has a prologue, and a kernel that is meant for it. */
+bool cs_cuda_kernel_takes_prologue(const cs_op_desc *desc);
+
 /* Operations that one launch computes side by side; none reads what another writes. */
 #define CS_CUDA_MERGE_MOST 8
 typedef struct cs_cuda_merge_part {

@@ -6,10 +6,12 @@
 struct RefParams {
   RefTensor in[CS_MAX_OP_INPUTS];
   const float *weight, *bias;
+  const float *scale, *shift; /* of the prologue; NULL: there is none */
   int64_t total, dim[4];
   cs_attrs attrs;
   cs_activation act, own_act; /* behind the operation; the operation itself */
-  int op, residual;           /* residual: its index or -1 */
+  cs_activation prologue;
+  int op, residual; /* residual: its index or -1 */
 };
 
 /* What was summed for one element, and the sum of the absolute values. */
@@ -39,6 +41,18 @@ __device__ double ref_activate(const cs_activation &act, double x) {
   }
 }
 
+/* A product whose input goes through the prologue first. */
+__device__ void ref_add_product(const RefParams &p, RefSum *sum, double x, int64_t c,
+                                double weight) {
+  if (p.scale == nullptr) {
+    ref_add(sum, x * weight);
+    return;
+  }
+  double product = p.scale[c] * x, shift = p.shift[c];
+  sum->value += ref_activate(p.prologue, product + shift) * weight;
+  sum->magnitude += (fabs(product) + fabs(shift)) * fabs(weight);
+}
+
 __device__ RefSum ref_conv(const RefParams &p, int64_t n, int64_t k, int64_t oh, int64_t ow) {
   const cs_conv_attrs &a = p.attrs.conv;
   int64_t channels = p.in[0].dim[1] / a.group, filters = p.dim[1] / a.group;
@@ -51,7 +65,7 @@ __device__ RefSum ref_conv(const RefParams &p, int64_t n, int64_t k, int64_t oh,
       if (h < 0 || h >= p.in[0].dim[2] || w < 0 || w >= p.in[0].dim[3]) continue;
       for (int64_t c = 0; c < channels; c++) {
         int64_t at = ((k * channels + c) * a.kernel[0] + r) * a.kernel[1] + s;
-        ref_add(&sum, ref_load(p.in[0], n, first + c, h, w) * p.weight[at]);
+        ref_add_product(p, &sum, ref_load(p.in[0], n, first + c, h, w), first + c, p.weight[at]);
       }
     }
   return sum;
@@ -266,6 +280,11 @@ static cs_status ref_params(const cs_op_desc *desc, const void *const *inputs, c
   memcpy(p->dim, out.dim, sizeof out.dim);
   p->total = view_elements(out);
   p->weight = weight, p->bias = desc->has_bias || desc->op == CS_OP_BATCH_NORM ? bias : NULL;
+  if (desc->has_prologue) {
+    p->scale = cs_op_prologue(desc, bias);
+    p->shift = p->scale + desc->inputs[0].shape.dims[1];
+    p->prologue = desc->prologue;
+  }
   p->attrs = desc->attrs;
   p->act = desc->activation, p->own_act = activation_of_op(desc);
   p->op = (int)desc->op;

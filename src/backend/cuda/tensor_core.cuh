@@ -56,6 +56,17 @@ __device__ __forceinline__ void round_operand(uint32_t (&a)[N]) {
   }
 }
 
+/* The larger of two pairs, element by element; NaN stays NaN. */
+template <typename T>
+__device__ __forceinline__ uint32_t larger(uint32_t a, uint32_t b) {
+  uint32_t y;
+  if constexpr (std::is_same_v<T, __half>)
+    asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(y) : "r"(a), "r"(b));
+  else
+    asm("max.NaN.bf16x2 %0, %1, %2;" : "=r"(y) : "r"(a), "r"(b));
+  return y;
+}
+
 /* Where column pairs of fragments go: filters are packed in such an order that columns 2 ·
  * lane_of_4 and the next of fragment j are filters fragment_filter() and the next, which puts what
  * a lane has of neighbouring fragments into 16-byte vectors, and the vectors of four lanes side by

@@ -7,7 +7,8 @@
 
 /* One filter tap over one plane: value[oy, ox] += w · x[oy·sh + dy, ox·sw + dx] where inside. */
 typedef struct conv_tap {
-  const double *image; /* input plane */
+  const double *image;           /* input plane */
+  const double *image_magnitude; /* NULL: its absolute values */
   int64_t in_h, in_w, out_h, out_w;
   const int64_t *strides;
   int64_t dy, dx;
@@ -33,6 +34,7 @@ static void add_tap(const conv_tap *t) {
     for (int64_t ox = x0; ox < x1; ox++) value[ox] += t->w * in[ox * sw];
     if (!t->magnitude) continue;
     double *magnitude = t->magnitude + oy * t->out_w;
+    if (t->image_magnitude) in = t->image_magnitude + (in - t->image);
     for (int64_t ox = x0; ox < x1; ox++) magnitude[ox] += fabs(t->w * in[ox * sw]);
   }
 }
@@ -55,7 +57,9 @@ void ref_conv_plane(const ref_args *args, int64_t plane) {
   tap.strides = a->strides;
   clear_plane(args, plane, out[2] * out[3], &tap.value, &tap.magnitude);
   for (int64_t c = 0; c < per_group; c++) {
-    tap.image = args->inputs[0] + (n * in[1] + group * per_group + c) * in[2] * in[3];
+    int64_t image = (n * in[1] + group * per_group + c) * in[2] * in[3];
+    tap.image = args->inputs[0] + image;
+    if (args->input_magnitude) tap.image_magnitude = args->input_magnitude + image;
     for (int64_t r = 0; r < a->kernel[0]; r++)
       for (int64_t s = 0; s < a->kernel[1]; s++) {
         tap.w = args->weight[((k * per_group + c) * a->kernel[0] + r) * a->kernel[1] + s];

@@ -9,6 +9,8 @@ typedef struct ref_args {
   const double *const *inputs;
   const float *weight, *bias;
   double *value, *magnitude; /* magnitude may be NULL */
+  /* Of the first input, where a prologue summed it; NULL: its absolute values. */
+  const double *input_magnitude;
 } ref_args;
 
 /* Each fills value and magnitude without bias, residual and fused activation, for one `plane`: an
@@ -23,6 +25,11 @@ void ref_batch_norm_plane(const ref_args *args, int64_t plane);
 void ref_pad_plane(const ref_args *args, int64_t plane);
 void ref_pointwise_plane(const ref_args *args, int64_t plane);
 void ref_softmax_plane(const ref_args *args, int64_t plane);
+
+/* What the prologue makes of the first input, and the magnitudes of that; free() releases both,
+ * also after an error. */
+cs_status ref_apply_prologue(const ref_args *args, int threads, double **value,
+                             double **magnitude) CS_MUST_USE;
 
 double ref_activation(cs_activation activation, double x);
 

@@ -1,6 +1,7 @@
 #include "backend/reference/reference.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "backend/reference/internal.h"
 
@@ -119,9 +120,20 @@ static cs_status choose(const cs_op_desc *desc, ref_loop *loop, int64_t *planes)
 
 cs_status cs_reference_run(const cs_op_desc *desc, const double *const *inputs, const float *weight,
                            const float *bias, double *value, double *magnitude, int threads) {
-  ref_loop loop = {.args = {desc, inputs, weight, bias, value, magnitude}};
+  ref_loop loop = {.args = {desc, inputs, weight, bias, value, magnitude, NULL}};
   int64_t planes = 0;
   CS_RETURN_IF_ERROR(choose(desc, &loop, &planes));
-  double work = cs_op_flops(desc);
-  return cs_parallel_for(planes, work < 1e6 ? 1 : threads, run_plane, &loop);
+  if (cs_op_flops(desc) < 1e6) threads = 1;
+  if (!desc->has_prologue) return cs_parallel_for(planes, threads, run_plane, &loop);
+  const double *applied[CS_MAX_OP_INPUTS] = {NULL};
+  double *first = NULL, *first_magnitude = NULL;
+  for (int i = 1; i < desc->n_inputs; i++) applied[i] = inputs[i];
+  cs_status st = ref_apply_prologue(&loop.args, threads, &first, &first_magnitude);
+  applied[0] = first;
+  loop.args.inputs = applied;
+  loop.args.input_magnitude = first_magnitude;
+  if (st == CS_OK) st = cs_parallel_for(planes, threads, run_plane, &loop);
+  free(first);
+  free(first_magnitude);
+  return st;
 }

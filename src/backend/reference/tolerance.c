@@ -87,6 +87,7 @@ void cs_tolerance(const cs_op_desc *desc, uint32_t notes, double *rel_l2, double
     if ((notes & (CS_NOTE_WINOGRAD | CS_NOTE_FFT)) && desc->precision != CS_PRECISION_F32)
       input = fmax(input, 16 * fmax(unit, 0x1p-11));
   }
+  if (desc->has_prologue) input += 1.01 * unit + 2 * unit_f32;
   double sum = accumulation(desc, notes) + function_units(desc) * unit_f32;
   *max_scaled = rounding + input + sum;
   *rel_l2 = (unit == unit_f32 ? 4 : 2) * *max_scaled;

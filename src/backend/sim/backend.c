@@ -35,6 +35,7 @@ static const cs_backend_vtable sim_vtable = {
     .close = sim_close,
     .info = sim_info,
     .layouts = sim_layouts,
+    .takes_prologue = sim_takes_prologue,
     .enumerate = sim_enumerate,
     .prepare = sim_prepare,
     .exec_destroy = sim_exec_destroy,

@@ -53,6 +53,11 @@ int sim_layouts(const cs_backend *backend, cs_precision precision,
   return n;
 }
 
+/* As the device did when it was recorded. */
+bool sim_takes_prologue(cs_backend *backend, const cs_op_desc *desc) {
+  return cs_profile_has_prologue(((const sim_backend *)backend)->profile, desc);
+}
+
 /* ---- Candidates ---- */
 
 static cs_status find(sim_backend *sim, const cs_op_desc *desc, char **signature,

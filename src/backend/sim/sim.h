@@ -29,6 +29,7 @@ typedef struct sim_backend {
 /* ---- candidates.c ---- */
 int sim_layouts(const cs_backend *backend, cs_precision precision,
                 cs_layout out[CS_MAX_DEVICE_LAYOUTS]);
+bool sim_takes_prologue(cs_backend *backend, const cs_op_desc *desc);
 cs_status sim_enumerate(cs_backend *backend, const cs_op_desc *desc,
                         const cs_enumerate_options *options, cs_candidate_list *out) CS_MUST_USE;
 cs_status sim_prepare(cs_backend *backend, const cs_op_desc *desc, const cs_candidate *candidate,
