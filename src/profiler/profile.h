@@ -10,7 +10,7 @@
 #define CS_MEASURE_VERSION 1
 /* Bump when a backend offers other candidates: what is measured stays, but operations are
  * enumerated and measured again. */
-#define CS_CANDIDATES_VERSION 5
+#define CS_CANDIDATES_VERSION 6
 
 typedef struct cs_measurement {
   double cold_us; /* median; inputs and weights rotated over more than twice the cache */
