@@ -1,7 +1,7 @@
-# Finds the CUDA toolkit (nvcc, cudart, CUPTI's headers) and cuDNN 9: hints (CUDAToolkit_ROOT,
+# Finds the CUDA toolkit (nvcc, cudart, the headers of CUPTI and cuBLAS) and cuDNN 9: hints (CUDAToolkit_ROOT,
 # CUDNN_ROOT, CUPTI_ROOT), system paths, /usr/local/cuda, pip's nvidia/… wheel folders. Sets
 # CS_HAVE_CUDA and, where found, targets cs_cudart, cs_cudnn, cs_cupti. One clear line says what came
-# of it. CUPTI's library is loaded at run time, when it is first needed, and never linked.
+# of it. The libraries of CUPTI and cuBLASLt are loaded at run time, when first needed, and never linked.
 set(CS_HAVE_CUDA FALSE)
 if(CS_CUDA STREQUAL "off")
   message(STATUS "CUDA backend: left out (CS_CUDA=off)")
@@ -33,6 +33,7 @@ find_library(CS_CUDART NAMES cudart libcudart.so.13 libcudart.so.12 HINTS ${cs_c
 find_path(CS_CUPTI_INCLUDE cupti_range_profiler.h HINTS ${CUPTI_ROOT} $ENV{CUPTI_ROOT} ${cs_cuda_roots} PATH_SUFFIXES ${cs_inc})
 find_library(CS_CUPTI NAMES cupti libcupti.so.13 libcupti.so.12 HINTS ${CUPTI_ROOT} $ENV{CUPTI_ROOT} ${cs_cuda_roots}
              PATH_SUFFIXES ${cs_lib})
+find_path(CS_CUBLASLT_INCLUDE cublasLt.h HINTS ${cs_cuda_roots} PATH_SUFFIXES ${cs_inc})
 find_path(CS_CUDNN_INCLUDE cudnn_backend.h HINTS ${CUDNN_ROOT} $ENV{CUDNN_ROOT} ${cs_wheel_roots} ${cs_cuda_roots}
           PATH_SUFFIXES ${cs_inc})
 find_library(CS_CUDNN NAMES cudnn libcudnn.so.9 HINTS ${CUDNN_ROOT} $ENV{CUDNN_ROOT} ${cs_wheel_roots} ${cs_cuda_roots}
@@ -40,7 +41,7 @@ find_library(CS_CUDNN NAMES cudnn libcudnn.so.9 HINTS ${CUDNN_ROOT} $ENV{CUDNN_R
 
 set(cs_missing "")
 foreach(pair "nvcc|CS_NVCC" "cudart|CS_CUDART" "CUDA headers|CS_CUDA_INCLUDE" "cuDNN library|CS_CUDNN"
-        "cuDNN headers|CS_CUDNN_INCLUDE" "CUPTI headers|CS_CUPTI_INCLUDE")
+        "cuDNN headers|CS_CUDNN_INCLUDE" "CUPTI headers|CS_CUPTI_INCLUDE" "cuBLAS headers|CS_CUBLASLT_INCLUDE")
   string(REPLACE "|" ";" pair ${pair})
   list(GET pair 0 what)
   list(GET pair 1 variable)
@@ -78,7 +79,7 @@ endif()
 # cupti_profiler_host.h includes C++'s <string> and uses nothing of it: C finds an empty one.
 file(WRITE ${PROJECT_BINARY_DIR}/cupti_for_c/string "")
 target_include_directories(cs_cupti INTERFACE $<$<COMPILE_LANGUAGE:C>:${PROJECT_BINARY_DIR}/cupti_for_c>)
-target_include_directories(cs_cudart SYSTEM INTERFACE ${CS_CUDA_INCLUDE})
+target_include_directories(cs_cudart SYSTEM INTERFACE ${CS_CUDA_INCLUDE} ${CS_CUBLASLT_INCLUDE})
 target_include_directories(cs_cudnn SYSTEM INTERFACE ${CS_CUDNN_INCLUDE})
 target_include_directories(cs_cupti SYSTEM INTERFACE ${CS_CUPTI_INCLUDE})
 set(CS_HAVE_CUDA TRUE)

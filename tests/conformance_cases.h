@@ -223,6 +223,10 @@ static inline void cc_all_conv(cc_context *x) {
           CC_BIAS | CC_VIEW_OUT, CS_ACT_RELU);
   cc_conv(x, "conv_1x1_view_in", CC4(1, 32, 14, 14), CC3(16, 1, 1), one, none, one, 1,
           CC_BIAS | CC_VIEW_IN, CS_ACT_RELU);
+  cc_conv(x, "conv_1x1_view_both_residual", CC4(2, 32, 9, 7), CC3(40, 1, 1), one, none, one, 1,
+          CC_BIAS | CC_RESIDUAL | CC_VIEW_IN | CC_VIEW_OUT, CS_ACT_RELU);
+  cc_conv(x, "conv_1x1_view_odd", CC4(2, 19, 6, 5), CC3(21, 1, 1), one, none, one, 1,
+          CC_BIAS | CC_VIEW_IN | CC_VIEW_OUT | CC_VIEW_ODD, CS_ACT_NONE);
   cc_conv(x, "conv_1x1_pad", CC4(1, 8, 4, 4), CC3(8, 1, 1), one, p1, one, 1, CC_BIAS, CS_ACT_NONE);
   cc_conv(x, "conv_3x3", CC4(1, 32, 14, 14), CC3(64, 3, 3), one, p1, one, 1, CC_BIAS, CS_ACT_RELU);
   cc_conv(x, "conv_3x3_batch3", CC4(3, 16, 9, 11), CC3(32, 3, 3), one, p1, one, 1, CC_BIAS,
@@ -470,6 +474,11 @@ static inline void cc_all_gemm(cc_context *x) {
               {"gemm_nobias", 2, 33, 17, 0, CS_ACT_NONE},
               {"gemm_relu", 2, 48, 32, CC_BIAS, CS_ACT_RELU},
               {"gemm_sigmoid_one", 3, 100, 1, CC_BIAS, CS_ACT_SIGMOID},
+              {"gemm_1x1024x1000", 1, 1024, 1000, CC_BIAS, CS_ACT_NONE},
+              {"gemm_1x9216x4096", 1, 9216, 4096, CC_BIAS, CS_ACT_RELU},
+              {"gemm_batch37_odd", 37, 131, 75, CC_BIAS, CS_ACT_RELU},
+              {"gemm_batch128", 128, 512, 264, CC_BIAS, CS_ACT_RELU},
+              {"gemm_batch40_residual", 40, 96, 128, CC_BIAS | CC_RESIDUAL, CS_ACT_RELU},
               {"gemm_one_feature", 1, 1, 5, CC_BIAS, CS_ACT_NONE},
               {"gemm_residual", 2, 20, 24, CC_BIAS | CC_RESIDUAL, CS_ACT_RELU}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

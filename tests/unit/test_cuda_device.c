@@ -43,8 +43,8 @@ static void doctor_lists_versions_devices_and_problems(void **state) {
   json_t *object = json_object();
   cs_status st = cs_cuda_backend_doctor(object);
   if (st != CS_OK) fail_msg("%s", cs_status_message(st));
-  const char *versions[] = {"cuda_runtime", "cudnn", "cudnn_built", "cupti"};
-  for (int i = 0; i < 4; i++) {
+  const char *versions[] = {"cuda_runtime", "cudnn", "cudnn_built", "cublaslt", "cupti"};
+  for (int i = 0; i < 5; i++) {
     const char *version = json_string_value(json_object_get(object, versions[i]));
     if (!version || !version[0]) fail_msg("no version of %s", versions[i]);
   }

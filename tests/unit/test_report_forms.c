@@ -115,6 +115,7 @@ static void test_algorithms_of_candidates(void **state) {
       {"cudnn.legacy:FFT/fma", "cudnn.legacy", "FFT", CS_ALGORITHM_LEGACY},
       {"cudnn.graph:eng10{2=5}", "cudnn.graph", "eng10", CS_ALGORITHM_ENGINE},
       {"onednn:jit:avx2/t2", "onednn", "jit:avx2", CS_ALGORITHM_OTHER},
+      {"cublaslt.v130100:algo66/20/36/1/0/0/3/0/2", "cublaslt", "algo66", CS_ALGORITHM_OTHER},
       {"cuda.conv.v1", "cuda.conv", "cuda.conv.v1", CS_ALGORITHM_OTHER},
   };
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -3,6 +3,7 @@
 #define CONVSCHED_BACKEND_CUDA_CUDA_BACKEND_H_
 
 #include "backend/backend.h"
+#include "backend/cuda/cublaslt.h"
 #include "backend/cuda/cudnn_pool.h"
 #include "backend/cuda/cupti_metrics.h"
 #include "backend/cuda/driver.h"
@@ -18,6 +19,7 @@ struct cs_cuda_backend {
   cs_device_info info;
   cs_cuda_driver driver;
   cs_cudnn_pool pool;
+  cs_cublaslt cublaslt;                      /* made when a candidate of it is first asked for */
   cudaStream_t streams[CS_CUDA_MAX_STREAMS]; /* non-blocking, made when first needed */
   cudaStream_t urgent[CS_CUDA_MAX_STREAMS];  /* the same with the greatest priority */
   struct cs_cuda_split *splits;              /* of the SMs, made when first needed */

@@ -2,18 +2,17 @@
 
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
-#include <glob.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "backend/cuda/library_paths.h"
 
 #if CUDART_VERSION >= 13000
 #define CUPTI_NAME "libcupti.so.13"
 #else
 #define CUPTI_NAME "libcupti.so.12"
 #endif
-#define MAX_PATHS 32
 
 static cs_status load_functions(void *library, const char *path, cs_cupti *out) {
   void *symbol = NULL;
@@ -46,60 +45,23 @@ cs_status cs_cupti_load(const char *const *paths, int n, cs_cupti *out) {
 
 /* ---- Where it may be ---- */
 
-typedef struct path_list {
-  char *items[MAX_PATHS];
-  int n;
-  bool failed; /* out of memory */
-} path_list;
-
-static void add_path(path_list *list, const char *folder, const char *below) {
-  if (list->n == MAX_PATHS) return;
-  cs_strbuf path = {0};
-  cs_strbuf_printf(&path, "%s%s", folder, below);
-  char *text = NULL;
-  cs_status st = cs_strbuf_take(&path, &text);
-  list->failed |= st != CS_OK;
-  cs_status_free(st);
-  if (text) list->items[list->n++] = text;
-}
-
-/* Toolkits have CUPTI beside libcudart or below extras, wheels in a folder of its own. */
-static void add_paths_beside_cudart(path_list *list) {
-  cudaError_t (*function)(int *) = cudaGetDeviceCount;
-  void *address = NULL;
-  memcpy(&address, &function, sizeof(address));
-  Dl_info info;
-  if (!dladdr(address, &info) || !info.dli_fname) return;
-  const char *slash = strrchr(info.dli_fname, '/');
-  if (!slash) return;
-  char folder[4096];
-  snprintf(folder, sizeof(folder), "%.*s", (int)(slash - info.dli_fname), info.dli_fname);
-  add_path(list, folder, "/" CUPTI_NAME);
-  add_path(list, folder, "/../extras/CUPTI/lib64/" CUPTI_NAME);
-  add_path(list, folder, "/../../../extras/CUPTI/lib64/" CUPTI_NAME);
-  add_path(list, folder, "/../../cuda_cupti/lib/" CUPTI_NAME);
-}
-
-static void add_matches(path_list *list, const char *pattern) {
-  glob_t found;
-  if (glob(pattern, 0, NULL, &found) != 0) return;
-  for (size_t i = 0; i < found.gl_pathc; i++) add_path(list, found.gl_pathv[i], "");
-  globfree(&found);
-}
-
 static cs_status load_default(cs_cupti *out) {
-  path_list list = {0};
-  add_path(&list, CUPTI_NAME, "");
-  add_paths_beside_cudart(&list);
-  add_matches(&list, "/usr/local/cuda*/extras/CUPTI/lib64/" CUPTI_NAME);
-  add_matches(&list, "/usr/local/cuda*/targets/x86_64-linux/lib/" CUPTI_NAME);
-  add_matches(&list, "/usr/local/cuda*/lib*/" CUPTI_NAME);
+  cs_library_paths list = {0};
+  cs_library_paths_add(&list, CUPTI_NAME, "");
+  /* Toolkits have CUPTI beside libcudart or below extras, wheels in a folder of its own. */
+  cs_library_paths_add_beside_cudart(&list, "/" CUPTI_NAME);
+  cs_library_paths_add_beside_cudart(&list, "/../extras/CUPTI/lib64/" CUPTI_NAME);
+  cs_library_paths_add_beside_cudart(&list, "/../../../extras/CUPTI/lib64/" CUPTI_NAME);
+  cs_library_paths_add_beside_cudart(&list, "/../../cuda_cupti/lib/" CUPTI_NAME);
+  cs_library_paths_add_matches(&list, "/usr/local/cuda*/extras/CUPTI/lib64/" CUPTI_NAME);
+  cs_library_paths_add_matches(&list, "/usr/local/cuda*/targets/x86_64-linux/lib/" CUPTI_NAME);
+  cs_library_paths_add_matches(&list, "/usr/local/cuda*/lib*/" CUPTI_NAME);
 #ifdef CS_CUPTI_BUILD_PATH
-  add_path(&list, CS_CUPTI_BUILD_PATH, "");
+  cs_library_paths_add(&list, CS_CUPTI_BUILD_PATH, "");
 #endif
   cs_status st = list.failed ? cs_no_memory("the places of CUPTI", 0)
                              : cs_cupti_load((const char *const *)list.items, list.n, out);
-  for (int i = 0; i < list.n; i++) free(list.items[i]);
+  cs_library_paths_free(&list);
   return st;
 }
 

@@ -80,6 +80,7 @@ static void close_backend(cs_backend *backend) {
   cs_status_free(cs_cuda_enter(cuda));
   cs_cuda_start_destroy(cuda->starting);
   cs_cudnn_pool_destroy(&cuda->pool); /* its handles hold streams */
+  cs_cublaslt_close(&cuda->cublaslt);
   cs_cuda_splits_destroy(cuda);
   for (int i = 0; i < CS_CUDA_MAX_STREAMS; i++) {
     if (cuda->streams[i]) (void)cudaStreamDestroy(cuda->streams[i]);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "backend/backend.h"
+#include "backend/cuda/cublaslt_library.h"
 #include "backend/cuda/cupti_counters.h"
 #include "backend/cuda/cupti_library.h"
 #include "backend/cuda/nvml.h"
@@ -66,6 +67,8 @@ static int set_versions(json_t *object) {
   failed |= set_text(object, "cudnn", text);
   cs_cudnn_built_version(text);
   failed |= set_text(object, "cudnn_built", text);
+  cs_cublaslt_version(text, sizeof(text));
+  failed |= set_text(object, "cublaslt", text);
   cs_cupti_version(text, sizeof(text));
   failed |= set_text(object, "cupti", text);
   nvml_version(text, sizeof(text));

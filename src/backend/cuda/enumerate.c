@@ -50,12 +50,17 @@ cs_status cs_cuda_enumerate(cs_backend *backend, const cs_op_desc *desc,
   cs_status st = CS_OK;
   cs_cudnn_slot *slot = NULL;
   cs_cudnn_problem problem;
+  cs_cublaslt_problem product;
   CS_RETURN_IF_ERROR(cs_cuda_enter(cuda));
   if (cs_cudnn_problem_make(desc, &problem)) {
     CS_TRY(st, cs_cudnn_acquire(&cuda->pool, &slot), done);
     cs_cudnn_target target = {.handle = slot->handle};
     CS_TRY(st, cs_cudnn_enumerate(&target, &problem, options, out), done);
     CS_TRY(st, cs_cudnn_legacy_enumerate(slot->handle, &problem, options, out), done);
+  }
+  if (!cs_cublaslt_problem_make(desc, &product)) {
+    CS_TRY(st, cs_cublaslt_enumerate(&cuda->cublaslt, &cuda->base.logger, &product, options, out),
+           done);
   }
   CS_TRY(st, add_kernels(desc, out), done);
 done:

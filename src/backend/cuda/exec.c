@@ -56,6 +56,19 @@ static cs_status prepare_kernel(cs_exec *exec) {
                   cs_op_name(exec->desc.op), exec->id);
 }
 
+static cs_status prepare_cublaslt(cs_exec *exec) {
+  cs_cuda_backend *cuda = exec->backend;
+  const char *refusal = cs_cublaslt_problem_make(&exec->desc, &exec->product);
+  if (refusal) {
+    return cs_error(CS_CODE_BAD_INPUT, "'%s' is for products of matrices, and this %s is %s",
+                    exec->id, cs_op_name(exec->desc.op), refusal);
+  }
+  CS_RETURN_IF_ERROR(cs_cublaslt_plan_create(&cuda->cublaslt, &cuda->base.logger, &exec->product,
+                                             exec->id, &exec->matmul));
+  exec->workspace_bytes = cs_cublaslt_plan_workspace(exec->matmul);
+  return CS_OK;
+}
+
 /* What cuDNN computes, and what is left for kernels of our own. */
 static cs_status plan_way(cs_exec *exec, cs_cudnn_way way) {
   cs_cudnn_problem whole, dense;
@@ -83,6 +96,10 @@ static cs_status plan_way(cs_exec *exec, cs_cudnn_way way) {
 static cs_status prepare_any(cs_exec *exec, const char *payload) {
   cs_cudnn_way way;
   const char *name = NULL;
+  if (strncmp(exec->id, CS_CUBLASLT_PREFIX, strlen(CS_CUBLASLT_PREFIX)) == 0) {
+    exec->kind = CS_EXEC_CUBLASLT;
+    return prepare_cublaslt(exec);
+  }
   if (!cs_cudnn_way_parse(exec->id, &way, &name)) {
     exec->kind = CS_EXEC_KERNEL;
     return prepare_kernel(exec);
@@ -115,6 +132,7 @@ void cs_exec_destroy(cs_exec *exec) {
   if (!exec) return;
   cs_cudnn_plan_destroy(exec->plan);
   cs_cudnn_legacy_destroy(exec->legacy);
+  cs_cublaslt_plan_destroy(exec->matmul);
   free(exec->id);
   free(exec);
 }
@@ -174,8 +192,12 @@ cs_status cs_bound_create(const cs_launch *launch, cs_bound *out) {
   out->launch.name = NULL;
   CS_RETURN_IF_ERROR(cs_strdup_to(launch->name ? launch->name : "", &out->name));
   out->launch.name = out->name;
-  if (launch->exec->kind != CS_EXEC_GRAPH) return CS_OK;
-  cs_status st = cs_annotate(bind_graph(launch, out), "%s: ", out->name);
+  cs_status st = CS_OK;
+  if (launch->exec->kind == CS_EXEC_GRAPH) st = bind_graph(launch, out);
+  if (launch->exec->kind == CS_EXEC_CUBLASLT) {
+    st = cs_cublaslt_bind(launch->exec->matmul, bias_of(launch->exec, launch), &out->product);
+  }
+  st = cs_annotate(st, "%s: ", out->name);
   if (st != CS_OK) cs_bound_clear(out);
   return st;
 }
@@ -210,12 +232,15 @@ void cs_bound_clear(cs_bound *bound) {
   free(bound->parts);
   bound->parts = NULL;
   cs_descriptor_destroy(&bound->pack);
+  cs_cublaslt_unbind(bound->product);
+  bound->product = NULL;
   free(bound->name);
   bound->name = NULL;
 }
 
 bool cs_bound_needs_cudnn(const cs_bound *bound) {
-  return bound->launch.exec->kind != CS_EXEC_KERNEL;
+  cs_exec_kind kind = bound->launch.exec->kind;
+  return kind == CS_EXEC_GRAPH || kind == CS_EXEC_LEGACY;
 }
 
 bool cs_bound_waits_itself(const cs_bound *bound) {
@@ -232,6 +257,10 @@ static cs_status launch_any(const cs_bound *bound, cs_cudnn_slot *slot, cudaStre
   if (exec->kind == CS_EXEC_KERNEL) {
     return cs_cuda_kernel_launch(&exec->desc, exec->kernel, launch->inputs, launch->weights,
                                  launch->output, stream);
+  }
+  if (exec->kind == CS_EXEC_CUBLASLT) {
+    return cs_cublaslt_launch(exec->matmul, bound->product, launch->weights, launch->inputs[0],
+                              residual_of(exec, launch), launch->output, launch->workspace, stream);
   }
   CS_RETURN_IF_ERROR(cs_cudnn_slot_use(slot, stream));
   if (exec->kind == CS_EXEC_GRAPH) {

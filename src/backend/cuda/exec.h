@@ -2,6 +2,7 @@
 #ifndef CONVSCHED_BACKEND_CUDA_EXEC_H_
 #define CONVSCHED_BACKEND_CUDA_EXEC_H_
 
+#include "backend/cuda/cublaslt.h"
 #include "backend/cuda/cuda_backend.h"
 #include "backend/cuda/cudnn_legacy.h"
 #include "backend/cuda/cudnn_plan.h"
@@ -10,7 +11,8 @@
 typedef enum cs_exec_kind {
   CS_EXEC_GRAPH,  /* a graph-API plan */
   CS_EXEC_LEGACY, /* a named cuDNN algorithm */
-  CS_EXEC_KERNEL  /* a kernel of our own */
+  CS_EXEC_CUBLASLT,
+  CS_EXEC_KERNEL /* a kernel of our own */
 } cs_exec_kind;
 
 struct cs_exec {
@@ -29,7 +31,9 @@ struct cs_exec {
   cs_dtype bias_dtype; /* as packed */
   cs_cudnn_plan *plan; /* graph */
   cs_cudnn_legacy *legacy;
-  const char *kernel; /* own kernel's id (static) */
+  cs_cublaslt_problem product; /* cuBLASLt: what it computes */
+  cs_cublaslt_plan *matmul;    /* cuBLASLt */
+  const char *kernel;          /* own kernel's id (static) */
 };
 
 cs_status cs_exec_prepare(cs_backend *backend, const cs_op_desc *desc,
@@ -48,6 +52,7 @@ typedef struct cs_bound {
   cs_launch launch; /* name is a copy of its own; waits stay the schedule's */
   char *name;
   cudnnBackendDescriptor_t pack; /* graph plans: the variant pack */
+  cublasLtMatmulDesc_t product;  /* cuBLASLt: with the bias's address */
   cs_cuda_merge_part *parts;     /* of the leader of a merged launch: its own and the members' */
   int n_parts;
 } cs_bound;

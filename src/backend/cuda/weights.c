@@ -12,6 +12,12 @@ void cs_exec_plan_weights(cs_exec *exec) {
     return;
   }
   cs_dtype storage = exec->desc.output.dtype;
+  if (exec->kind == CS_EXEC_CUBLASLT) {
+    exec->bias_dtype = storage;
+    exec->bias_offset = cs_cublaslt_bias_offset(&exec->product);
+    exec->weight_bytes = cs_cublaslt_weight_bytes(&exec->product);
+    return;
+  }
   bool bias = exec->epilogue ? exec->desc.has_bias : cs_cudnn_graph_has_bias(&exec->problem);
   exec->bias_dtype = exec->epilogue ? CS_DTYPE_F32 : storage;
   exec->weight_bytes = cs_op_weight_elements(&exec->desc) * cs_dtype_size(storage);
@@ -35,16 +41,17 @@ static void store(cs_dtype dtype, void *out, int64_t index, float value) {
   }
 }
 
-cs_status cs_exec_pack_weights(const cs_exec *exec, const float *weight, const float *bias,
-                               void *host_out) {
-  if (exec->kind == CS_EXEC_KERNEL) {
-    return cs_cuda_kernel_pack_weights(&exec->desc, exec->kernel, weight, bias, host_out);
+/* Rows of W, padded to whole vectors. */
+static void pack_matrix(const cs_exec *exec, const float *weight, void *host_out) {
+  const cs_cublaslt_matrix *a = &exec->product.a;
+  for (int64_t row = 0; row < a->columns; row++) {
+    for (int64_t i = 0; i < a->rows; i++) {
+      store(exec->product.storage, host_out, row * a->pitch + i, *weight++);
+    }
   }
-  if (!weight || (exec->desc.has_bias && !bias)) {
-    return cs_error(CS_CODE_INTERNAL, "%s needs weights%s", exec->id,
-                    exec->desc.has_bias ? " and a bias" : "");
-  }
-  memset(host_out, 0, (size_t)exec->weight_bytes);
+}
+
+static void pack_filter(const cs_exec *exec, const float *weight, void *host_out) {
   cs_dtype storage = exec->desc.output.dtype;
   const int64_t *d = exec->problem.filter.dims, *s = exec->problem.filter.strides;
   for (int64_t k = 0; k < d[0]; k++) {
@@ -56,9 +63,28 @@ cs_status cs_exec_pack_weights(const cs_exec *exec, const float *weight, const f
       }
     }
   }
+}
+
+cs_status cs_exec_pack_weights(const cs_exec *exec, const float *weight, const float *bias,
+                               void *host_out) {
+  if (exec->kind == CS_EXEC_KERNEL) {
+    return cs_cuda_kernel_pack_weights(&exec->desc, exec->kernel, weight, bias, host_out);
+  }
+  if (!weight || (exec->desc.has_bias && !bias)) {
+    return cs_error(CS_CODE_INTERNAL, "%s needs weights%s", exec->id,
+                    exec->desc.has_bias ? " and a bias" : "");
+  }
+  memset(host_out, 0, (size_t)exec->weight_bytes);
+  bool matrix = exec->kind == CS_EXEC_CUBLASLT;
+  if (matrix) {
+    pack_matrix(exec, weight, host_out);
+  } else {
+    pack_filter(exec, weight, host_out);
+  }
   if (exec->bias_offset < 0 || !bias) return CS_OK;
   char *bias_out = (char *)host_out + exec->bias_offset;
-  for (int64_t k = 0; k < exec->problem.output.dims[1]; k++) {
+  int64_t n = matrix ? exec->product.m : exec->problem.output.dims[1];
+  for (int64_t k = 0; k < n; k++) {
     store(exec->bias_dtype, bias_out, k, bias[k]);
   }
   return CS_OK;

@@ -1,0 +1,209 @@
+/* cuBLASLt without a GPU: identities, the products that operations are, packed weights, a library
+ * that is not there. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+/* cmocka needs the ones above first. */
+#include <cmocka.h>
+#include <string.h>
+
+#include "backend/cuda/cublaslt_algorithm.h"
+#include "backend/cuda/exec.h"
+
+static void ok(cs_status st) {
+  if (st != CS_OK) fail_msg("%s", cs_status_message(st));
+}
+
+static void fails(cs_status st, cs_code code, const char *text) {
+  assert_int_equal(cs_status_code(st), code);
+  if (!strstr(cs_status_message(st), text)) fail_msg("%s", cs_status_message(st));
+  cs_status_free(st);
+}
+
+static void a_missing_library_is_said_with_what_to_do(void **state) {
+  (void)state;
+  cs_cublaslt_api api;
+  const char *nowhere[] = {"libcublasLt.so.does-not-exist", "/nowhere/libcublasLt.so"};
+  fails(cs_cublaslt_load(nowhere, 2, &api), CS_CODE_NOT_FOUND, "is in none of 2 places; install");
+  const char *another[] = {"libm.so.6"};
+  fails(cs_cublaslt_load(another, 1, &api), CS_CODE_NOT_FOUND, "libm.so.6 lacks cublasLt");
+}
+
+static void identities_are_read_as_they_are_written(void **state) {
+  (void)state;
+  static const char *const right[] = {
+      "cublaslt.v130100:algo66/20/36/1/0/0/3/0/2",
+      "cublaslt.v120805:algo0/0/0/12/2/1/4294967295/0/0",
+      "cublaslt.v130100:algo66/20/36/1/0/0/3/0/2+0=1f,3=0,7=ffffffffffffffff",
+  };
+  static const char *const wrong[] = {
+      "cublaslt.v130100:algo66/20/36/1/0/0/3/0",    "cublaslt.v130100:algo66/20/36/1/0/0/3/0/2/1",
+      "cublaslt.v130100:algo066/20/36/1/0/0/3/0/2", "cublaslt.v130100:algo66/20/36/-1/0/0/3/0/2",
+      "cublaslt.v130100:algo66/20/36/1/0/0/3/0/2+", "cublaslt.v130100:algo66/20/36/1/0/0/3/0/2+8=1",
+      "cublaslt.v:algo66/20/36/1/0/0/3/0/2",        "cublaslt.v130100:66/20/36/1/0/0/3/0/2",
+      "cublaslt.v130100:algo66/20/36/1/0/0/3/0/2 ", "cudnn.graph:eng1{}",
+      "cublaslt.v1:algo6/2/3/1/0/0/3/0/2+3=1,3=2",  "cublaslt.v1:algo6/2/3/1/0/0/3/0/2+3=1F",
+      "cublaslt.v1:algo6/4294967296/3/1/0/0/3/0/2",
+  };
+  cs_cublaslt_id id;
+  for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
+    char *text = NULL;
+    assert_true(cs_cublaslt_id_parse(right[i], &id));
+    ok(cs_cublaslt_id_format(&id, &text));
+    assert_string_equal(text, right[i]);
+    free(text);
+  }
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    if (cs_cublaslt_id_parse(wrong[i], &id)) fail_msg("taken: %s", wrong[i]);
+  }
+}
+
+static cs_op_desc gemm(int64_t n, int64_t in, int64_t out, cs_precision precision) {
+  cs_dtype dtype = cs_precision_storage(precision);
+  cs_shape x = {.rank = 2, .dims = {n, in}}, y = {.rank = 2, .dims = {n, out}};
+  cs_op_desc d = {.op = CS_OP_GEMM, .precision = precision, .has_bias = true, .n_inputs = 1};
+  d.attrs.gemm = (cs_gemm_attrs){.out_features = out, .bias = true};
+  d.inputs[0] = cs_tensor_dense(&x, dtype, CS_LAYOUT_NCHW);
+  d.output = cs_tensor_dense(&y, dtype, CS_LAYOUT_NCHW);
+  return d;
+}
+
+static cs_op_desc conv(cs_layout layout, int64_t slice) {
+  cs_shape x = {.rank = 4, .dims = {2, 24, 5, 7}}, y = {.rank = 4, .dims = {2, 40, 5, 7}}, wide = y;
+  cs_op_desc d = {.op = CS_OP_CONV, .precision = CS_PRECISION_F16, .n_inputs = 2};
+  d.attrs.conv = (cs_conv_attrs){
+      .out_channels = 40, .group = 1, .kernel = {1, 1}, .strides = {1, 1}, .dilations = {1, 1}};
+  d.activation.kind = CS_ACT_RELU;
+  d.has_residual = true;
+  d.inputs[0] = cs_tensor_dense(&x, CS_DTYPE_F16, layout);
+  d.inputs[1] = d.output = cs_tensor_dense(&y, CS_DTYPE_F16, layout);
+  wide.dims[1] += slice;
+  cs_tensor_desc parent = cs_tensor_dense(&wide, CS_DTYPE_F16, layout);
+  memcpy(d.output.strides, parent.strides, sizeof parent.strides);
+  if (slice) d.output.alignment = 8;
+  return d;
+}
+
+static void a_gemm_is_a_product_of_transposed_weights(void **state) {
+  (void)state;
+  cs_cublaslt_problem p;
+  cs_op_desc d = gemm(3, 33, 17, CS_PRECISION_F16);
+  assert_null(cs_cublaslt_problem_make(&d, &p));
+  assert_true(p.m == 17 && p.n == 3 && p.k == 33 && !p.convolution);
+  assert_true(p.a.rows == 33 && p.a.columns == 17 && p.a.pitch == 40);
+  assert_true(p.b.rows == 33 && p.b.columns == 3 && p.b.pitch == 33 && p.b.alignment == 16);
+  assert_true(p.d.rows == 17 && p.d.columns == 3 && p.d.pitch == 17);
+  assert_int_equal(p.type, CUDA_R_16F);
+  assert_int_equal(p.compute, CUBLAS_COMPUTE_32F);
+  assert_int_equal(p.epilogue, CUBLASLT_EPILOGUE_BIAS);
+  /* One row: its pitch says nothing, so an aligned one. */
+  d = gemm(1, 33, 17, CS_PRECISION_TF32);
+  assert_null(cs_cublaslt_problem_make(&d, &p));
+  assert_true(p.b.pitch == 36 && p.d.pitch == 20);
+  assert_int_equal(p.compute, CUBLAS_COMPUTE_32F_FAST_TF32);
+  d = gemm(2, 32, 16, CS_PRECISION_F32);
+  assert_null(cs_cublaslt_problem_make(&d, &p));
+  assert_int_equal(p.compute, CUBLAS_COMPUTE_32F);
+}
+
+static void pixels_are_rows_also_of_a_slice(void **state) {
+  (void)state;
+  cs_cublaslt_problem p;
+  cs_op_desc d = conv(CS_LAYOUT_NHWC, 12);
+  assert_null(cs_cublaslt_problem_make(&d, &p));
+  assert_true(p.convolution && p.m == 40 && p.n == 70 && p.k == 24);
+  assert_true(p.d.pitch == 52 && p.d.alignment == 8);
+  assert_true(p.residual && p.c.pitch == 40 && p.c.alignment == 16);
+  assert_int_equal(p.epilogue, CUBLASLT_EPILOGUE_RELU);
+  assert_int_equal(cs_cublaslt_bias_offset(&p), -1);
+}
+
+static void refused(cs_op_desc d, const char *why) {
+  cs_cublaslt_problem p;
+  const char *found = cs_cublaslt_problem_make(&d, &p);
+  if (!found || !strstr(found, why)) fail_msg("%s, wanted %s", found ? found : "taken", why);
+}
+
+static void what_is_no_product_is_refused_with_a_reason(void **state) {
+  (void)state;
+  refused(conv(CS_LAYOUT_NCHW, 0), "input pixels");
+  cs_op_desc d = conv(CS_LAYOUT_NHWC, 0);
+  d.attrs.conv.group = 2;
+  refused(d, "groups");
+  d = conv(CS_LAYOUT_NHWC, 0);
+  d.attrs.conv.kernel[1] = 3;
+  refused(d, "kernel");
+  d = conv(CS_LAYOUT_NHWC, 0);
+  d.attrs.conv.strides[0] = 2;
+  refused(d, "stride");
+  d = conv(CS_LAYOUT_NHWC, 0);
+  d.attrs.conv.pads[3] = 1;
+  refused(d, "padding");
+  d = conv(CS_LAYOUT_NHWC, 0);
+  d.activation.kind = CS_ACT_TANH;
+  refused(d, "activation");
+  d = conv(CS_LAYOUT_NHWC, 0);
+  d.output.strides[2] += 8; /* rows of the image further apart than their pixels */
+  refused(d, "output pixels");
+  d = conv(CS_LAYOUT_NHWC, 0);
+  d.op = CS_OP_RELU;
+  refused(d, "neither");
+}
+
+static void weights_are_padded_rows_and_the_bias(void **state) {
+  (void)state;
+  float weight[17 * 33], bias[17];
+  for (int i = 0; i < 17 * 33; i++) weight[i] = (float)i;
+  for (int i = 0; i < 17; i++) bias[i] = -1.0f - (float)i;
+  cs_exec e = {.kind = CS_EXEC_CUBLASLT, .desc = gemm(3, 33, 17, CS_PRECISION_F16)};
+  assert_null(cs_cublaslt_problem_make(&e.desc, &e.product));
+  cs_exec_plan_weights(&e);
+  assert_int_equal(e.bias_offset, 1536); /* 17 rows of 40 halves, to the next 256 */
+  assert_int_equal(e.weight_bytes, 1536 + 17 * 2);
+  uint16_t *packed = malloc((size_t)e.weight_bytes);
+  memset(packed, 0xFF, (size_t)e.weight_bytes);
+  ok(cs_exec_pack_weights(&e, weight, bias, packed));
+  for (int row = 0; row < 17; row++) {
+    for (int i = 0; i < 40; i++) {
+      float wanted = i < 33 ? weight[row * 33 + i] : 0;
+      assert_int_equal(packed[row * 40 + i], cs_f32_to_f16(wanted));
+    }
+    assert_int_equal(packed[768 + row], cs_f32_to_f16(bias[row]));
+  }
+  free(packed);
+}
+
+static void narrower_arithmetic_is_not_offered(void **state) {
+  (void)state;
+  const uint64_t fma = CUBLASLT_NUMERICAL_IMPL_FLAGS_FMA, hmma = CUBLASLT_NUMERICAL_IMPL_FLAGS_HMMA,
+                 tf32 = CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_TF32,
+                 half = CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_16BF,
+                 narrow = CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_16F;
+  assert_true(cs_cublaslt_precise(CS_PRECISION_F32, fma));
+  assert_false(cs_cublaslt_precise(CS_PRECISION_F32, hmma | tf32));
+  assert_true(cs_cublaslt_precise(CS_PRECISION_TF32, hmma | tf32));
+  assert_false(cs_cublaslt_precise(CS_PRECISION_TF32, hmma | half));
+  assert_true(cs_cublaslt_precise(CS_PRECISION_BF16, hmma | half));
+  assert_false(cs_cublaslt_precise(CS_PRECISION_F16, hmma | narrow));
+  cs_cublaslt_problem p = {.storage = CS_DTYPE_F32};
+  assert_int_equal(cs_cublaslt_reductions(&p, false),
+                   CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_INPLACE);
+  assert_int_equal(cs_cublaslt_reductions(&p, true), CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE);
+  p.storage = CS_DTYPE_F16;
+  assert_int_equal(cs_cublaslt_reductions(&p, false), CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_missing_library_is_said_with_what_to_do),
+      cmocka_unit_test(identities_are_read_as_they_are_written),
+      cmocka_unit_test(a_gemm_is_a_product_of_transposed_weights),
+      cmocka_unit_test(pixels_are_rows_also_of_a_slice),
+      cmocka_unit_test(what_is_no_product_is_refused_with_a_reason),
+      cmocka_unit_test(weights_are_padded_rows_and_the_bias),
+      cmocka_unit_test(narrower_arithmetic_is_not_offered),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
