@@ -34,7 +34,7 @@ bool split_axis(const cs_op_desc *desc, int axis, int64_t phase, SubConvolution 
   to->strides[axis] = 1;
   to->dilations[axis] = dilation;
   to->pads[axis] = beyond - shifted / stride;
-  to->pads[2 + axis] = outputs - 1 + beyond - desc->inputs[0].shape.dims[2 + axis] - to->pads[axis];
+  to->pads[2 + axis] = outputs + beyond - desc->inputs[0].shape.dims[2 + axis] - to->pads[axis];
   out->desc.output.shape.dims[2 + axis] = outputs;
   out->desc.output.strides[2 + axis] *= stride;
   out->phase[axis] = phase, out->tap[axis] = tap;

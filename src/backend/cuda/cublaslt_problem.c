@@ -46,6 +46,7 @@ static bool make_matrix(const cs_tensor_desc *t, int64_t rows, cs_cublaslt_matri
 
 static const char *refuse_operation(const cs_op_desc *desc) {
   const cs_conv_attrs *a = &desc->attrs.conv;
+  if (desc->has_prologue) return "a prologue";
   if (desc->op == CS_OP_GEMM) return NULL;
   if (desc->op != CS_OP_CONV) return "neither a Gemm nor a Conv";
   if (a->group != 1) return "a convolution in groups";
