@@ -59,6 +59,10 @@ int cs_graph_nodes_of(const cs_graph *bound, const cs_graph *passed, int node, i
       norm = bound->values[bound->nodes[norm].inputs[0]].producer;
     if (norm >= 0 && strcmp(bound->nodes[norm].name, made->bn_before.node) == 0) out[n++] = norm;
   }
+  if (made->prologue.node) {
+    int add, before = n, input = bound->nodes[out[n - 1]].inputs[0];
+    if (climb(bound, input, made->prologue.node, out, &n, &add) <= 0) n = before;
+  }
   qsort(out, (size_t)n, sizeof *out, by_index);
   return n;
 }

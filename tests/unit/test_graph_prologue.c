@@ -1,5 +1,6 @@
 /* The pass that makes prologues: where it does, where it must not, and what the operation then is.
  */
+#include "graph/told.h"
 #include "graph_fixture.h"
 
 #define BN(name, input) NODE(name, "BatchNormalization", input)
@@ -114,6 +115,10 @@ static void the_task_is_what_was_asked_for(void **state) {
   assert_string_equal(conv->prologue.node, "b");
   assert_int_equal(conv->prologue.channels, 16);
   assert_string_equal(out->values[conv->inputs[0]].name, "k");
+  int stands_for[16]; /* what is told of its kernel: all four */
+  assert_int_equal(cs_graph_nodes_of(graph, out, out->n_nodes - 1, stands_for), 4);
+  assert_string_equal(graph->nodes[stands_for[0]].name, "b");
+  assert_string_equal(graph->nodes[stands_for[3]].name, "t");
   cs_layout layouts[8] = {0};
   for (int v = 0; v < out->n_values; v++) layouts[v] = CS_LAYOUT_NHWC;
   cs_program *program = NULL;
