@@ -99,13 +99,10 @@ typedef struct cs_stream_set {
   int n_parts;             /* 0: the device is not split */
   int parts[CS_MAX_PARTS]; /* units (SMs) of each */
   const int *part_of;      /* per stream: its part, -1: the whole device; NULL: all -1 */
-<<<<<<< HEAD
   /* Kernels that wait themselves for what comes before them may begin before that has ended: in a
    * graph, on a device that is not split, where the device can (the others ignore it). */
   bool early;
-=======
-  bool beside;             /* runs while other schedules do, and shares nothing that is written */
->>>>>>> 74f3ea2d57a46d0fae973058780fa8762d4f8b80
+  bool beside; /* runs while other schedules do, and shares nothing that is written */
 } cs_stream_set;
 static const cs_stream_set cs_one_stream = {.n = 1};
 

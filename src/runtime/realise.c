@@ -180,15 +180,11 @@ cs_status cs_realised_reschedule(cs_realised *realised, const cs_plan *plan) {
   const cs_backend_vtable *vtable = realised->backend->vtable;
   if (realised->schedule) vtable->schedule_destroy(realised->schedule);
   realised->schedule = NULL;
-<<<<<<< HEAD
-  cs_stream_set streams = {
-      .n = plan->n_streams, .n_parts = plan->n_parts, .part_of = plan->stream_part, .early = true};
-=======
   cs_stream_set streams = {.n = plan->n_streams,
                            .n_parts = plan->n_parts,
                            .part_of = plan->stream_part,
+                           .early = true,
                            .beside = realised->beside};
->>>>>>> 74f3ea2d57a46d0fae973058780fa8762d4f8b80
   memcpy(streams.parts, plan->parts, sizeof streams.parts);
   CS_RETURN_IF_ERROR(vtable->schedule_create(realised->backend, realised->launches,
                                              realised->n_launches, &streams, !realised->no_graph,

@@ -152,11 +152,8 @@ cs_status cs_schedule_create(cs_backend *backend, const cs_launch *launches, int
   if (!s) return cs_no_memory("a schedule", sizeof(*s));
   s->backend = cs_cuda(backend);
   s->n_streams = streams->n;
-<<<<<<< HEAD
   s->early = streams->early && s->backend->info.compute_capability >= 90;
-=======
   s->beside = streams->beside;
->>>>>>> 74f3ea2d57a46d0fae973058780fa8762d4f8b80
   CS_TRY(st, copy_launches(s, launches, n), done);
   if (use_graph && s->urgent && streams->n_parts > 0) {
     CS_FAIL(
