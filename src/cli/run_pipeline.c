@@ -118,11 +118,10 @@ static cs_status rates_json(const windows *w, json_t **out) {
 }
 
 static json_t *check_json(const cs_pipeline_check *check) {
-  json_t *json = json_pack("{s:b, s:i, s:o, s:o}", "passed", check->passed, "requests",
-                           check->requests, "bitwise_equal",
-                           check->bitwise_applies ? json_boolean(check->bitwise_equal)
-                                                  : json_null(),
-                           "rel_l2", cs_json_number(check->rel_l2));
+  json_t *json = json_pack(
+      "{s:b, s:i, s:o, s:o}", "passed", check->passed, "requests", check->requests, "bitwise_equal",
+      check->bitwise_applies ? json_boolean(check->bitwise_equal) : json_null(), "rel_l2",
+      cs_json_number(check->rel_l2));
   if (!check->passed) json_object_set_new(json, "problem", json_string(check->problem));
   return json;
 }
