@@ -349,6 +349,73 @@ CS_API cs_status cs_session_kernels_json(const cs_session *session, char **out) 
  * Errors: IO, BAD_INPUT (file, JSON path, found, wanted). */
 CS_API cs_status cs_plan_diff_json(const char *path_a, const char *path_b, char **out) CS_MUST_USE;
 
+/* ---- Pipelines: requests in flight ------------------------------------------------------------
+ */
+
+#define CS_PIPELINE_MOST_SLOTS 16
+typedef struct cs_pipeline cs_pipeline;
+
+/* `slots` (1 … 16) requests of the session's plan in flight. Each slot has an arena and a realised
+ * schedule of its own, beside the session's; weights are the session's. On a GPU a slot's requests
+ * are launches of its CUDA graph on its own stream, and copies of inputs and outputs (from and to
+ * pinned host memory) are on streams of their own, beside computing. A CPU runs a request when it
+ * is submitted, one after the other. Until a slot is given inputs it has the session's. The session
+ * must outlive the pipeline; both are used by one thread. Errors: USAGE (slots, a simulated
+ * device), BAD_INPUT (the slots' arenas are more than the session's memory_limit; a session with
+ * no_graph on a GPU), NO_MEMORY. */
+CS_API cs_status cs_pipeline_create(cs_session *session, int slots, cs_pipeline **out) CS_MUST_USE;
+/* Waits for what is in flight. */
+CS_API void cs_pipeline_destroy(cs_pipeline *pipeline);
+/* Begins a request in `slot` (from 0) and does not wait for it. Arrays as of cs_session_run, read
+ * before this returns; `inputs` NULL: those the slot had last. Errors: USAGE for a slot that is not
+ * there or whose last request was not waited for. */
+CS_API cs_status cs_pipeline_submit(cs_pipeline *pipeline, int slot, const float *const *inputs,
+                                    const int64_t *input_sizes, int n_inputs) CS_MUST_USE;
+/* Waits for the slot's request and gives its outputs (NULL: not wanted). Errors: USAGE for a slot
+ * that is not there or has none. */
+CS_API cs_status cs_pipeline_wait(cs_pipeline *pipeline, int slot, float *const *outputs,
+                                  const int64_t *output_sizes, int n_outputs) CS_MUST_USE;
+
+/* What a window of requests back to back tells. */
+typedef struct cs_pipeline_rate {
+  int requests;        /* timed; more are run before and behind, so that as many are in flight */
+  double seconds;      /* from the end of the request before the first of them to the last end */
+  double images_per_s; /* requests × batch / seconds */
+  double host_images_per_s; /* all that were run, by the host's clock, filling and draining in it */
+  /* Of the timed requests, microseconds: from the beginning of the copy of its inputs to the end of
+   * that of its outputs; without copies, of its run. */
+  double latency_us, latency_p10_us, latency_p90_us; /* median and quantiles */
+  double joules; /* of the whole board, over all that were run, nothing subtracted; NaN: unknown */
+  int all_requests; /* that were run */
+} cs_pipeline_rate;
+/* Times `requests` (from 1) with `in_flight` of them (1 … slots) in flight, each with the inputs
+ * its slot had last; the host does nothing between but launch. Without `copies` nothing is copied:
+ * the runs alone. Errors: USAGE (numbers, found and wanted; requests not waited for). */
+CS_API cs_status cs_pipeline_window(cs_pipeline *pipeline, int in_flight, int requests, bool copies,
+                                    cs_pipeline_rate *out) CS_MUST_USE;
+
+typedef struct cs_pipeline_check {
+  bool passed;
+  int requests;         /* whose outputs were compared */
+  bool bitwise_applies; /* false where a candidate is not deterministic: within rounding then */
+  bool bitwise_equal;
+  double rel_l2;     /* the largest difference */
+  char problem[256]; /* what is wrong, for a person; "" when passed */
+} cs_pipeline_check;
+/* Whether every slot gives, all in flight and in several rounds, what the session gives for the
+ * same inputs, other ones in each slot (and round): the session's, and standard normal ones from
+ * seeds behind its own. A wrong result is `passed == false` with CS_OK. Afterwards slots have these
+ * inputs; the session has its own again. Errors: USAGE (requests not waited for). */
+CS_API cs_status cs_pipeline_verify(cs_pipeline *pipeline, cs_pipeline_check *out) CS_MUST_USE;
+/* Bytes of all slots' arenas. */
+CS_API int64_t cs_pipeline_arena_bytes(const cs_pipeline *pipeline);
+/* How requests of this device are in flight, for a person; static. */
+CS_API const char *cs_pipeline_how(const cs_pipeline *pipeline);
+
+/* Joules that the whole board has used since its driver was loaded (NVML's counter, which moves
+ * every 20 to 100 ms). NOT_FOUND: not available, the message says why. */
+CS_API cs_status cs_device_energy(cs_device *device, double *joules) CS_MUST_USE;
+
 /* ---- Profiling ----------------------------------------------------------------------------- */
 
 /* Fill with cs_profile_options_init, then change what is wanted. */

@@ -21,6 +21,7 @@ typedef struct cs_backend cs_backend;   /* an open device */
 typedef struct cs_exec cs_exec;         /* a prepared candidate; immutable once prepared */
 typedef struct cs_schedule cs_schedule; /* a realised schedule */
 typedef struct cs_expected cs_expected; /* right results, kept on the device to compare with */
+typedef struct cs_requests cs_requests; /* requests in flight, in slots */
 struct cs_profile;                      /* profiler/profile.h */
 
 #define CS_MAX_DEVICE_LAYOUTS 4
@@ -101,6 +102,7 @@ typedef struct cs_stream_set {
   /* Kernels that wait themselves for what comes before them may begin before that has ended: in a
    * graph, on a device that is not split, where the device can (the others ignore it). */
   bool early;
+  bool beside; /* runs while other schedules do, and shares nothing that is written */
 } cs_stream_set;
 static const cs_stream_set cs_one_stream = {.n = 1};
 
@@ -123,6 +125,24 @@ typedef struct cs_kernel_trace { /* one kernel as it ran */
   int grid[3], block[3];
   int registers, static_shared, dynamic_shared, local_bytes;
 } cs_kernel_trace;
+
+/* One array of a request: where it lies on the device, and where in host memory (of
+ * host_allocate). */
+typedef struct cs_transfer {
+  void *device, *host;
+  int64_t bytes;
+} cs_transfer;
+
+/* A place for requests, one after the other: inputs to the device, a run, outputs from it. */
+typedef struct cs_request_slot {
+  cs_schedule *schedule; /* `beside`, with an arena of its own */
+  const cs_transfer *inputs, *outputs;
+  int n_inputs, n_outputs;
+} cs_request_slot;
+
+typedef struct cs_request_times { /* microseconds from when the first request of a burst began */
+  double start, end;              /* the copy of its inputs begins, that of its outputs has ended */
+} cs_request_times;
 
 typedef struct cs_compared { /* of one output */
   cs_error_measure error;
@@ -213,6 +233,29 @@ typedef struct cs_backend_vtable {
                              void *tensor, void *native_stream) CS_MUST_USE;
   cs_status (*export_tensor)(cs_backend *backend, const cs_tensor_desc *desc, const void *tensor,
                              float *nchw, void *native_stream) CS_MUST_USE;
+
+  /* Optional, all or none (default: plain memory; the runtime runs requests one after the other, by
+   * upload, schedule_run and download, and the host's clock times them). Host memory that the
+   * device copies from and to by itself. */
+  cs_status (*host_allocate)(cs_backend *backend, int64_t bytes, void **out) CS_MUST_USE;
+  void (*host_release)(cs_backend *backend, void *memory);
+  /* n slots whose requests are in flight together, copies beside computing. What the slots point to
+   * must outlive it. BAD_INPUT: a schedule that it cannot launch so. */
+  cs_status (*requests_create)(cs_backend *backend, const cs_request_slot *slots, int n,
+                               cs_requests **out) CS_MUST_USE;
+  /* Waits for all of them. */
+  void (*requests_destroy)(cs_requests *requests);
+  /* Enqueues a request behind the one before it in its slot, and does not wait. */
+  cs_status (*requests_submit)(cs_requests *requests, int slot) CS_MUST_USE;
+  /* Until the slot's last request has ended; then its host memory is the caller's. */
+  cs_status (*requests_wait)(cs_requests *requests, int slot) CS_MUST_USE;
+  /* n requests, number i in slot i % in_flight, as fast as they go; waits for all. Without `copies`
+   * they are runs alone, of the inputs that lie on the device, and `times` are theirs. */
+  cs_status (*requests_burst)(cs_requests *requests, int in_flight, bool copies, int n,
+                              cs_request_times *times) CS_MUST_USE;
+  /* Optional (default: NOT_FOUND): joules that the whole board has used since its driver was
+   * loaded. NOT_FOUND: not available, the message says why. */
+  cs_status (*energy)(cs_backend *backend, double *joules) CS_MUST_USE;
 
   /* Optional (default: download and run the plain C reference): double-precision reference of one
    * operation from the device's own inputs. `weight`/`bias`: host f32, already rounded to the

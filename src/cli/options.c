@@ -28,6 +28,17 @@ static int64_t parse_integer(struct argp_state *state, const char *option, const
   return value;
 }
 
+static int parse_pipeline(struct argp_state *state, const char *text) {
+  char *end;
+  errno = 0;
+  long value = strtol(text, &end, 10);
+  if (end == text || *end || errno || value < 1 || value > CS_PIPELINE_MOST_SLOTS) {
+    argp_error(state, "--pipeline \"%s\": wanted requests in flight, 1 to %d", text,
+               CS_PIPELINE_MOST_SLOTS);
+  }
+  return (int)value;
+}
+
 static double parse_seconds(struct argp_state *state, const char *option, const char *text) {
   char *end;
   errno = 0;
@@ -266,6 +277,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state) {
       return 0;
     case KEY_ABLATE:
       out->ablate = true;
+      return 0;
+    case KEY_PIPELINE:
+      out->pipeline = parse_pipeline(state, text);
       return 0;
     case KEY_NO_GRAPH:
       out->no_graph = true;

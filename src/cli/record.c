@@ -67,6 +67,7 @@ static json_t *policy_json(const run_case *run, const run_contender *contender) 
   json_object_set_new(
       json, "speedup_vs_sequential",
       json_real(run_latency_us(run, &run->contenders[0]) / run_latency_us(run, contender)));
+  if (contender->pipeline) json_object_set(json, "pipeline", contender->pipeline);
   if (contender->overlap) json_object_set(json, "overlap", contender->overlap);
   if (contender->verified) {
     json_object_set_new(json, "verification", verification_json(contender));

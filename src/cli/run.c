@@ -14,6 +14,8 @@ static const char help[] =
     "checks the numbers and says what was gained.\v"
     "Example:\n"
     "  convsched run models/googlenet.json --dtype tf32 --batch 1,32 --json out.jsonl\n\n"
+    "Throughput with four requests in flight, beside one:\n"
+    "  convsched run models/googlenet.json --dtype f16 --batch 8 --pipeline 4\n\n"
     "Several models, batches or dtypes are run one after the other; --json then writes JSON "
     "lines. Latencies of all policies are sampled in turn in one process.\n\n"
     "With --device sim:FILE, a profile that `convsched profile --export FILE` wrote on a GPU, "
@@ -180,6 +182,7 @@ static void free_case(run_case *run) {
     free(run->contenders[i].samples);
     json_decref(run->contenders[i].info);
     json_decref(run->contenders[i].overlap);
+    json_decref(run->contenders[i].pipeline);
   }
   json_decref(run->ablation);
   free(run->plan_policy);
@@ -197,7 +200,7 @@ typedef struct run_totals {
 static cs_status run_one(const cli_options *options, cs_device *device, const cs_graph *graph,
                          const char *path, double load_s, int64_t batch, cs_precision precision,
                          run_totals *totals) {
-  cs_status st = CS_OK, traced = CS_OK;
+  cs_status st = CS_OK, more = CS_OK;
   char *table = NULL;
   json_t *record = NULL;
   run_case run = {.options = options,
@@ -210,8 +213,9 @@ static cs_status run_one(const cli_options *options, cs_device *device, const cs
                   .load_s = load_s};
   CS_TRY(st, do_case(&run), done);
   cli_end_progress();
-  /* What was measured before is told even where this fails. */
-  if (options->overlap) traced = run_overlap(&run);
+  /* What was measured before is told even where these fail. */
+  if (options->pipeline) more = cs_annotate(run_pipeline(&run), "--pipeline: ");
+  if (options->overlap && more == CS_OK) more = cs_annotate(run_overlap(&run), "--overlap: ");
   if (!totals->first) run.first_result_s = 0;
   totals->first = false;
   if (!run.passed) totals->passed = false;
@@ -223,9 +227,9 @@ static cs_status run_one(const cli_options *options, cs_device *device, const cs
   json_array_append_new(totals->records, record);
 done:
   if (st == CS_OK) {
-    st = cs_annotate(traced, "--overlap: ");
+    st = more;
   } else {
-    cs_status_free(traced);
+    cs_status_free(more);
   }
   free(table);
   free_case(&run);
@@ -274,6 +278,7 @@ static cs_status run_command(const cli_options *options) {
   CS_TRY(st, cli_check_writable(options->output), done);
   CS_TRY(st, cs_device_open(options->device, cli_logger(options), &device), done);
   if (options->overlap) CS_TRY(st, cs_device_check_trace(device, "--overlap"), done);
+  CS_TRY(st, run_check_pipeline(options, device), done);
   totals.simulated = cli_device_is_simulated(options);
   for (int m = 0; m < options->models.n; m++) {
     st = run_model(options, device, options->models.items[m], &totals);

@@ -17,6 +17,7 @@ typedef struct run_contender {
   double predicted_us; /* of a simulated device, in place of what is measured */
   json_t *info;        /* cs_session_info_json */
   json_t *overlap;     /* cs_session_overlap_json; NULL: not asked for */
+  json_t *pipeline;    /* of requests in flight; NULL: not asked for */
   cs_verification verification;
   bool verified;
 } run_contender;
@@ -60,6 +61,14 @@ cs_status run_predict(run_case *run) CS_MUST_USE;
 /* Traces the policy's session (of `all`, every one); nothing is timed after it. */
 cs_status run_overlap(run_case *run) CS_MUST_USE;
 void run_print_overlap(const run_case *run, cs_strbuf *text);
+
+/* ---- run_pipeline.c ---- */
+/* USAGE: stream calls on a device whose requests in flight are launches of graphs. */
+cs_status run_check_pipeline(const cli_options *options, const cs_device *device) CS_MUST_USE;
+/* Measures and checks every contender's plan with one request and with --pipeline of them in
+ * flight; what is wrong clears `passed`. */
+cs_status run_pipeline(run_case *run) CS_MUST_USE;
+void run_print_pipeline(const run_case *run, cs_strbuf *text);
 
 /* ---- run_search.c ---- */
 /* A line for each block that fell back to one stream. */

@@ -10,6 +10,7 @@ cs_status run_check_simulated(const cli_options *options) {
                       : options->weights                  ? "--weights"
                       : options->ablate                   ? "--ablate"
                       : options->overlap                  ? "--overlap"
+                      : options->pipeline                 ? "--pipeline"
                       : options->no_graph                 ? "--no-graph"
                       : options->search_seconds > 0       ? "--search-seconds"
                       : options->verify == CS_VERIFY_FULL ? "--verify full"

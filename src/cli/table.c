@@ -173,6 +173,7 @@ cs_status run_table(const run_case *run, char **out) {
   print_details(run, &text);
   print_ablation(run, &text);
   run_print_search(run, &text);
+  run_print_pipeline(run, &text);
   run_print_overlap(run, &text);
   return cs_strbuf_take(&text, out);
 }

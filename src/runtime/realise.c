@@ -180,8 +180,11 @@ cs_status cs_realised_reschedule(cs_realised *realised, const cs_plan *plan) {
   const cs_backend_vtable *vtable = realised->backend->vtable;
   if (realised->schedule) vtable->schedule_destroy(realised->schedule);
   realised->schedule = NULL;
-  cs_stream_set streams = {
-      .n = plan->n_streams, .n_parts = plan->n_parts, .part_of = plan->stream_part, .early = true};
+  cs_stream_set streams = {.n = plan->n_streams,
+                           .n_parts = plan->n_parts,
+                           .part_of = plan->stream_part,
+                           .early = true,
+                           .beside = realised->beside};
   memcpy(streams.parts, plan->parts, sizeof streams.parts);
   CS_RETURN_IF_ERROR(vtable->schedule_create(realised->backend, realised->launches,
                                              realised->n_launches, &streams, !realised->no_graph,
@@ -256,11 +259,13 @@ cs_status cs_realise(cs_backend *backend, const cs_program *program, const cs_pl
   return st;
 }
 
-cs_status cs_realise_again(const cs_realised *from, const cs_program *program,
-                           const cs_plan *from_plan, const cs_plan *plan, cs_realised *out) {
+static cs_status realise_again(const cs_realised *from, const cs_program *program,
+                               const cs_plan *from_plan, const cs_plan *plan, bool beside,
+                               cs_realised *out) {
   memset(out, 0, sizeof *out);
   out->backend = from->backend;
   out->borrowed = true;
+  out->beside = beside;
   out->no_graph = from->no_graph;
   out->execs = from->execs;
   out->n_execs = from->n_execs;
@@ -284,6 +289,16 @@ done:
   free(position_of);
   if (st != CS_OK) cs_realised_free(out);
   return st;
+}
+
+cs_status cs_realise_again(const cs_realised *from, const cs_program *program,
+                           const cs_plan *from_plan, const cs_plan *plan, cs_realised *out) {
+  return realise_again(from, program, from_plan, plan, false, out);
+}
+
+cs_status cs_realise_beside(const cs_realised *from, const cs_program *program, const cs_plan *plan,
+                            cs_realised *out) {
+  return realise_again(from, program, plan, plan, true, out);
 }
 
 void cs_realised_free(cs_realised *realised) {

@@ -34,14 +34,28 @@ cs_status cs_session_shape(const cs_session *session, const char *value, int *ra
 
 /* ---- Host arrays ---- */
 
+cs_status cs_session_check_inputs(const cs_session *session, const int64_t *sizes, int n) {
+  const cs_graph *graph = session->planned.graph;
+  CS_RETURN_IF_ERROR(check_count("inputs", n, graph->n_inputs));
+  for (int i = 0; i < n; i++) {
+    CS_RETURN_IF_ERROR(check_size(graph, graph->inputs[i], sizes[i]));
+  }
+  return CS_OK;
+}
+
+cs_status cs_session_check_outputs(const cs_session *session, const int64_t *sizes, int n) {
+  const cs_graph *graph = session->planned.graph;
+  CS_RETURN_IF_ERROR(check_count("outputs", n, cs_graph_output_count(session->source)));
+  for (int i = 0; i < n; i++) {
+    CS_RETURN_IF_ERROR(check_size(graph, graph->outputs[i], sizes[i]));
+  }
+  return CS_OK;
+}
+
 cs_status cs_session_set_inputs(cs_session *session, const float *const *inputs,
                                 const int64_t *input_sizes, int n_inputs) {
-  const cs_graph *graph = session->planned.graph;
   CS_RETURN_IF_ERROR(cs_device_must_compute(session->device, "cs_session_set_inputs"));
-  CS_RETURN_IF_ERROR(check_count("inputs", n_inputs, graph->n_inputs));
-  for (int i = 0; i < n_inputs; i++) {
-    CS_RETURN_IF_ERROR(check_size(graph, graph->inputs[i], input_sizes[i]));
-  }
+  CS_RETURN_IF_ERROR(cs_session_check_inputs(session, input_sizes, n_inputs));
   for (int i = 0; i < n_inputs; i++) {
     memcpy(session->inputs[i], inputs[i], (size_t)input_sizes[i] * sizeof(float));
   }
@@ -53,12 +67,8 @@ cs_status cs_session_run(cs_session *session, const float *const *inputs,
                          const int64_t *input_sizes, int n_inputs, float *const *outputs,
                          const int64_t *output_sizes, int n_outputs) {
   const cs_program *program = session->planned.program;
-  const cs_graph *graph = session->planned.graph;
   CS_RETURN_IF_ERROR(cs_device_must_compute(session->device, "cs_session_run"));
-  CS_RETURN_IF_ERROR(check_count("outputs", n_outputs, cs_graph_output_count(session->source)));
-  for (int i = 0; i < n_outputs; i++) {
-    CS_RETURN_IF_ERROR(check_size(graph, graph->outputs[i], output_sizes[i]));
-  }
+  CS_RETURN_IF_ERROR(cs_session_check_outputs(session, output_sizes, n_outputs));
   if (inputs) CS_RETURN_IF_ERROR(cs_session_set_inputs(session, inputs, input_sizes, n_inputs));
   CS_RETURN_IF_ERROR(session->realised.backend->vtable->schedule_run(session->realised.schedule));
   for (int i = 0; i < n_outputs; i++) {

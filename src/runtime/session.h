@@ -69,6 +69,7 @@ typedef struct cs_realised {
   bool no_graph;      /* stream calls for every run; set before realising */
   bool borrowed;      /* execs and weights belong to another one */
   cs_missing missing; /* where realising failed for this */
+  bool beside;        /* runs while others do (cs_stream_set); set before realising */
 } cs_realised;
 
 struct cs_session {
@@ -90,6 +91,13 @@ struct cs_session {
 /* ---- session.c ---- */
 /* Standard normal inputs from the seed, unless the session has some. */
 cs_status cs_session_generate_inputs(cs_session *session) CS_MUST_USE;
+
+/* ---- run.c ---- */
+/* How many arrays there are, and of how many elements: found and wanted. */
+cs_status cs_session_check_inputs(const cs_session *session, const int64_t *sizes,
+                                  int n) CS_MUST_USE;
+cs_status cs_session_check_outputs(const cs_session *session, const int64_t *sizes,
+                                   int n) CS_MUST_USE;
 
 /* ---- planning.c ---- */
 cs_status cs_planning_run(cs_session *session) CS_MUST_USE;
@@ -118,6 +126,9 @@ cs_status cs_realise(cs_backend *backend, const cs_program *program, const cs_pl
 cs_status cs_realise_again(const cs_realised *from, const cs_program *program,
                            const cs_plan *from_plan, const cs_plan *plan,
                            cs_realised *out) CS_MUST_USE;
+/* The same plan once more, to run while others do. */
+cs_status cs_realise_beside(const cs_realised *from, const cs_program *program, const cs_plan *plan,
+                            cs_realised *out) CS_MUST_USE;
 /* Packs the parameters of a task (as folded) for a candidate into exec_weight_bytes of host memory.
  */
 cs_status cs_pack_weights(cs_backend *backend, const cs_params *params, const cs_program *program,

@@ -87,8 +87,7 @@ static cs_status read_outputs(const cs_realised *realised, const cs_program *pro
   return CS_OK;
 }
 
-/* Relative L2 difference of two arrays; what is the same NaN or infinity in both counts as none. */
-static double difference_of(const float *a, const float *b, int64_t count) {
+double cs_relative_difference(const float *a, const float *b, int64_t count) {
   double error = 0, norm = 0;
   for (int64_t e = 0; e < count; e++) {
     if (a[e] == b[e] || (isnan(a[e]) && isnan(b[e]))) {
@@ -112,7 +111,7 @@ static cs_status compare_outputs(const cs_program *program, float *const *a, flo
         cs_shape_elements(&program->tensors[program->output_tensors[i]].desc.shape, &count));
     if (memcmp(a[i], b[i], (size_t)count * sizeof(float)) == 0) continue;
     *equal = false;
-    double relative = difference_of(a[i], b[i], count);
+    double relative = cs_relative_difference(a[i], b[i], count);
     if (!(relative <= *difference)) *difference = relative;
   }
   return CS_OK;
@@ -129,8 +128,15 @@ static cs_status all_finite(const cs_program *program, float *const *outputs, bo
   return CS_OK;
 }
 
+bool cs_plan_is_deterministic(const cs_plan *plan) {
+  for (int p = 0; p < plan->n_tasks; p++) {
+    if (!plan->tasks[p].candidate.deterministic) return false;
+  }
+  return true;
+}
+
 /* Non-deterministic candidates may differ by rounding only: as much as a node's own limit. */
-static double rounding_limit(cs_precision precision) {
+double cs_rounding_limit(cs_precision precision) {
   return precision == CS_PRECISION_F32 ? 1e-4 : precision == CS_PRECISION_BF16 ? 5e-2 : 1e-2;
 }
 
@@ -139,12 +145,9 @@ static double rounding_limit(cs_precision precision) {
 static cs_status check_plan(cs_session *session, const cs_plan *serial, float *const *wanted,
                             cs_verification *out, float ***found) {
   const cs_program *program = session->planned.program;
-  out->bitwise_applies = true;
-  for (int p = 0; p < serial->n_tasks; p++) {
-    if (!serial->tasks[p].candidate.deterministic) out->bitwise_applies = false;
-  }
+  out->bitwise_applies = cs_plan_is_deterministic(serial);
   out->bitwise_equal = true;
-  double limit = out->bitwise_applies ? 0 : rounding_limit(session->settings.options.precision);
+  double limit = out->bitwise_applies ? 0 : cs_rounding_limit(session->settings.options.precision);
   for (int run = 0; run < PLAN_RUNS; run++) {
     bool equal;
     double difference;

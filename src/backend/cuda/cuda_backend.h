@@ -65,6 +65,7 @@ cs_status cs_cuda_export(cs_backend *backend, const cs_tensor_desc *desc, const 
 
 /* state.c */
 cs_status cs_cuda_state(cs_backend *backend, cs_device_state *out) CS_MUST_USE;
+cs_status cs_cuda_energy(cs_backend *backend, double *joules) CS_MUST_USE;
 
 /* double_reference.c */
 cs_status cs_cuda_reference(cs_backend *backend, const cs_op_desc *desc, const void *const *inputs,

@@ -7,7 +7,7 @@
 
 #include "backend/cuda/cuda_error.h"
 
-#define CS_MAX_HANDLES 128
+#define CS_MAX_HANDLES 512 /* 16 requests in flight of several plans, a handle a stream */
 
 typedef struct cs_cudnn_slot {
   cudnnHandle_t handle;

@@ -6,6 +6,7 @@
 #include "backend/cuda/cupti_counters.h"
 #include "backend/cuda/cupti_trace.h"
 #include "backend/cuda/exec.h"
+#include "backend/cuda/requests.h"
 #include "backend/cuda/schedule.h"
 #include "backend/cuda/split.h"
 #include "backend/cuda/versions.h"
@@ -127,6 +128,14 @@ static const cs_backend_vtable cuda_vtable = {
     .schedule_run_on = cs_schedule_run_on,
     .import_tensor = cs_cuda_import,
     .export_tensor = cs_cuda_export,
+    .host_allocate = cs_cuda_host_allocate,
+    .host_release = cs_cuda_host_release,
+    .requests_create = cs_cuda_requests_create,
+    .requests_destroy = cs_cuda_requests_destroy,
+    .requests_submit = cs_cuda_requests_submit,
+    .requests_wait = cs_cuda_requests_wait,
+    .requests_burst = cs_cuda_requests_burst,
+    .energy = cs_cuda_energy,
     .reference = cs_cuda_reference,
     .reference_error = cs_cuda_reference_error,
     .expected_create = cs_cuda_expected_create,

@@ -1,15 +1,18 @@
 #include "backend/cuda/schedule.h"
 
 static void release_slots(cs_schedule *s, cs_cudnn_slot **slots) {
+  if (s->beside) return; /* cs_schedule_destroy does */
   for (int i = 0; i < s->n_streams; i++) cs_cudnn_release(&s->backend->pool, slots[i]);
 }
 
 /* A cuDNN handle for every stream that runs cuDNN: scratch memory that a handle owns is never
- * shared by two streams. */
+ * shared by two streams, nor by two schedules where they run at the same time. */
 static cs_status acquire_slots(cs_schedule *s, cs_cudnn_slot **slots) {
   for (int i = 0; i < s->n_streams; i++) {
     if (!s->stream_cudnn[i]) continue;
-    CS_RETURN_IF_ERROR(cs_cudnn_acquire(&s->backend->pool, &slots[i]));
+    slots[i] = s->handles[i];
+    if (!slots[i]) CS_RETURN_IF_ERROR(cs_cudnn_acquire(&s->backend->pool, &slots[i]));
+    if (s->beside) s->handles[i] = slots[i];
   }
   return CS_OK;
 }

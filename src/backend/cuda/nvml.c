@@ -37,6 +37,7 @@ static cs_status load_functions(cs_nvml *nvml, const char *path) {
        "nvmlDeviceGetCurrentClocksThrottleReasons", true},
       {&nvml->processes, "nvmlDeviceGetComputeRunningProcesses_v3", NULL, true},
       {&nvml->mig_mode, "nvmlDeviceGetMigMode", NULL, true},
+      {&nvml->energy, "nvmlDeviceGetTotalEnergyConsumption", NULL, true},
   };
   for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++) {
     void *symbol = dlsym(nvml->library, entries[i].name);
@@ -226,4 +227,23 @@ void cs_nvml_read(const cs_nvml *nvml, const char *bus_id, int pid, cs_device_st
   read_slowdowns(nvml, device, out);
   read_processes(nvml, device, pid, out);
   read_partition(nvml, device, out);
+}
+
+cs_status cs_nvml_energy(const cs_nvml *nvml, const char *bus_id, double *joules) {
+  void *device = NULL;
+  unsigned long long millijoules = 0;
+  *joules = 0;
+  if (!nvml->energy) {
+    return cs_error(CS_CODE_NOT_FOUND,
+                    "not available: this driver's NVML lacks nvmlDeviceGetTotalEnergyConsumption");
+  }
+  int result = nvml->device_by_bus_id(bus_id, &device);
+  if (result == 0) result = nvml->energy(device, &millijoules);
+  if (result != 0) {
+    const char *text = nvml->error_string(result);
+    return cs_error(CS_CODE_NOT_FOUND, "not available: NVML error %d (%s)", result,
+                    text ? text : "unknown");
+  }
+  *joules = (double)millijoules * 1e-3;
+  return CS_OK;
 }

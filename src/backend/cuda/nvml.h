@@ -24,6 +24,7 @@ typedef struct cs_nvml {
   int (*slowdowns)(void *device, unsigned long long *bits);                    /* optional */
   int (*processes)(void *device, unsigned *count, cs_nvml_process *processes); /* optional */
   int (*mig_mode)(void *device, unsigned *current, unsigned *pending);         /* optional */
+  int (*energy)(void *device, unsigned long long *millijoules);                /* optional */
 } cs_nvml;
 
 /* Loads and starts NVML; `path` NULL: libnvidia-ml.so.1. NOT_FOUND says what is missing and what to
@@ -35,6 +36,9 @@ void cs_nvml_version(const cs_nvml *nvml, char *out, size_t size); /* "" if not 
 /* How the device at a PCI bus id is doing, as process `pid` sees it. What cannot be known stays
  * unknown and is named in `unavailable`. */
 void cs_nvml_read(const cs_nvml *nvml, const char *bus_id, int pid, cs_device_state *out);
+/* Joules that the whole board at a PCI bus id has used since the driver was loaded. NOT_FOUND says
+ * why that is not available. */
+cs_status cs_nvml_energy(const cs_nvml *nvml, const char *bus_id, double *joules) CS_MUST_USE;
 /* All unknown, for the given reason. */
 void cs_device_state_unknown(const char *reason, cs_device_state *out);
 

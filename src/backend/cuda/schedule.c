@@ -153,6 +153,7 @@ cs_status cs_schedule_create(cs_backend *backend, const cs_launch *launches, int
   s->backend = cs_cuda(backend);
   s->n_streams = streams->n;
   s->early = streams->early && s->backend->info.compute_capability >= 90;
+  s->beside = streams->beside;
   CS_TRY(st, copy_launches(s, launches, n), done);
   if (use_graph && s->urgent && streams->n_parts > 0) {
     CS_FAIL(
@@ -184,6 +185,7 @@ void cs_schedule_destroy(cs_schedule *schedule) {
   }
   for (int i = 0; i < s->n_streams; i++) {
     if (s->join[i]) (void)cudaEventDestroy(s->join[i]);
+    cs_cudnn_release(&s->backend->pool, s->handles[i]);
   }
   if (s->fork) (void)cudaEventDestroy(s->fork);
   free(s->launches);

@@ -22,6 +22,8 @@ struct cs_schedule {
   cudaGraphExec_t executable;            /* NULL: plain stream calls */
   cudaGraph_t graph;                     /* NULL: plain stream calls */
   int *node_launch, n_nodes;             /* launch of each node of `graph`, in its node order */
+  bool beside; /* keeps its handles: what a handle owns, the captured kernels go on using */
+  cs_cudnn_slot *handles[CS_CUDA_MAX_STREAMS]; /* beside: per stream, once acquired */
   double enqueue_us; /* that the host takes for one launch (timing.c); 0: unknown yet */
 };
 

@@ -1,0 +1,30 @@
+/* Requests one after the other, each run to its end on the caller's thread, timed by the host's
+ * clock. */
+#include "runtime/pipeline.h"
+
+cs_status cs_queue_run(const cs_pipeline *pipeline, const cs_slot *slot, bool copies) {
+  cs_backend *backend = pipeline->backend;
+  const cs_backend_vtable *vtable = backend->vtable;
+  const cs_program *program = pipeline->session->planned.program;
+  for (int i = 0; copies && i < program->graph->n_inputs; i++) {
+    const cs_transfer *t = &slot->inputs[i];
+    CS_RETURN_IF_ERROR(vtable->upload(backend, t->device, t->host, t->bytes));
+  }
+  CS_RETURN_IF_ERROR(vtable->schedule_run(slot->realised.schedule));
+  for (int i = 0; copies && i < program->graph->n_outputs; i++) {
+    const cs_transfer *t = &slot->outputs[i];
+    CS_RETURN_IF_ERROR(vtable->download(backend, t->host, t->device, t->bytes));
+  }
+  return CS_OK;
+}
+
+cs_status cs_queue_burst(const cs_pipeline *pipeline, int in_flight, bool copies, int n,
+                         cs_request_times *times) {
+  double first = cs_now_seconds();
+  for (int i = 0; i < n; i++) {
+    times[i].start = (cs_now_seconds() - first) * 1e6;
+    CS_RETURN_IF_ERROR(cs_queue_run(pipeline, &pipeline->slots[i % in_flight], copies));
+    times[i].end = (cs_now_seconds() - first) * 1e6;
+  }
+  return CS_OK;
+}
