@@ -171,11 +171,11 @@ static cs_status upload_pieces(pack_work *work) {
   const cs_realised *realised = work->realised;
   int64_t bytes, largest = 0;
   int n_tasks = work->plan->n_tasks;
-  for (int p = 0; p < n_tasks; p += tasks_of_piece(realised, n_tasks, p, &bytes)) {
-    (void)tasks_of_piece(realised, n_tasks, p, &bytes);
+  for (int p = 0; p < n_tasks;) {
+    p += tasks_of_piece(realised, n_tasks, p, &bytes);
     largest = cs_max_i64(largest, bytes);
   }
-  work->host = malloc((size_t)largest);
+  work->host = cs_calloc(1, (size_t)largest);
   if (!work->host) return cs_no_memory("packed weights", (size_t)largest);
   for (work->first = 0; work->first < n_tasks; work->first += work->n) {
     work->n = tasks_of_piece(realised, n_tasks, work->first, &bytes);
