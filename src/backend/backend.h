@@ -177,13 +177,15 @@ typedef struct cs_backend_vtable {
   /* Bytes of packed weights (weights and bias in the device's own form); 0: none. */
   int64_t (*exec_weight_bytes)(const cs_exec *exec);
   /* Packs f32 PyTorch-shaped weight and bias (NULL where the operation has none) into
-   * exec_weight_bytes(exec) bytes of host memory that then go to the device as they are. */
+   * exec_weight_bytes(exec) zeroed bytes of host memory that then go to the device as they are. */
   cs_status (*pack_weights)(const cs_exec *exec, const float *weight, const float *bias,
                             void *host_out) CS_MUST_USE;
 
   /* Device memory, 256-aligned. NO_MEMORY names the bytes wanted and what is free. */
   cs_status (*allocate)(cs_backend *backend, int64_t bytes, void **out) CS_MUST_USE;
   void (*release)(cs_backend *backend, void *memory);
+  /* Memory of `allocate` is the host's own: weights are packed into it, and not uploaded. */
+  bool memory_is_hosts;
   /* Synchronous copies. */
   cs_status (*upload)(cs_backend *backend, void *device, const void *host,
                       int64_t bytes) CS_MUST_USE;

@@ -75,14 +75,18 @@ static json_t *policy_json(const run_case *run, const run_contender *contender) 
   return json;
 }
 
-static json_t *timings_json(const run_case *run) {
+static json_t *seconds_json(double seconds) {
+  return seconds > 0 ? json_real(seconds) : json_null();
+}
+
+json_t *run_timings_json(const run_case *run) {
   json_t *timings = json_copy(json_object_get(run->contenders[run->n - 1].info, "timings_s"));
   double load = json_number_value(json_object_get(timings, "load")) + run->load_s;
   json_object_set_new(timings, "load", json_real(load));
-  json_object_set_new(timings, "first_result",
-                      run->first_result_s > 0 ? json_real(run->first_result_s) : json_null());
-  json_object_set_new(timings, "verify",
-                      run->verify_s > 0 ? json_real(run->verify_s) : json_null());
+  json_object_set_new(timings, "open", json_real(run->open_s));
+  json_object_set_new(timings, "first_run", seconds_json(run->first_run_s));
+  json_object_set_new(timings, "first_result", seconds_json(run->first_result_s));
+  json_object_set_new(timings, "verify", seconds_json(run->verify_s));
   return timings;
 }
 
@@ -104,7 +108,7 @@ cs_status run_record(const run_case *run, json_t **out) {
       json_object_get(chosen->info, "graph_hash"), "device", device, "policies", policies, "bounds",
       json_object_get(chosen->info, "bounds") ? json_object_get(chosen->info, "bounds")
                                               : json_null(),
-      "verification", "passed", run->passed, "timings_s", timings_json(run), "passes",
+      "verification", "passed", run->passed, "timings_s", run_timings_json(run), "passes",
       json_object_get(chosen->info, "passes"), "measured",
       json_object_get(chosen->info, "measured"));
   if (!record) return cs_no_memory("a record", 0);

@@ -146,7 +146,9 @@ static cs_status create_sessions(run_case *run) {
   if (first != main_one) {
     CS_TRY(st, cs_session_fork(first->session, main_one->policy, &main_one->session), done);
   }
+  double started = cli_now();
   CS_TRY(st, run_first(run, main_one->session, &output), done);
+  run->first_run_s = cli_now() - started;
   run->first_result_s = cli_now() - cli_started;
   CS_TRY(st, run_write_output(run, main_one->session, output), done);
   for (int d = 0; d < run->options->dumps.n; d++) {
@@ -195,6 +197,7 @@ typedef struct run_totals {
   bool passed;
   bool first; /* no case has been run yet */
   bool simulated;
+  double open_s;
 } run_totals;
 
 static cs_status run_one(const cli_options *options, cs_device *device, const cs_graph *graph,
@@ -210,6 +213,7 @@ static cs_status run_one(const cli_options *options, cs_device *device, const cs
                   .batch = batch,
                   .precision = precision,
                   .simulated = totals->simulated,
+                  .open_s = totals->open_s,
                   .load_s = load_s};
   CS_TRY(st, do_case(&run), done);
   cli_end_progress();
@@ -276,7 +280,9 @@ static cs_status run_command(const cli_options *options) {
   if (cli_device_is_simulated(options)) CS_TRY(st, run_check_simulated(options), done);
   CS_TRY(st, cli_check_writable(options->json), done);
   CS_TRY(st, cli_check_writable(options->output), done);
+  double started = cli_now();
   CS_TRY(st, cs_device_open(options->device, cli_logger(options), &device), done);
+  totals.open_s = cli_now() - started;
   if (options->overlap) CS_TRY(st, cs_device_check_trace(device, "--overlap"), done);
   CS_TRY(st, run_check_pipeline(options, device), done);
   totals.simulated = cli_device_is_simulated(options);

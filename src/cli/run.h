@@ -31,9 +31,11 @@ typedef struct run_case {
   cs_precision precision;
   run_contender contenders[RUN_MAX_POLICIES]; /* the baseline `sequential` first */
   int n;
-  char *plan_policy; /* of --plan: the file's own; NULL: none */
-  bool simulated;    /* the device is: times are predicted, nothing is run */
-  double load_s;     /* reading the graph */
+  char *plan_policy;  /* of --plan: the file's own; NULL: none */
+  bool simulated;     /* the device is: times are predicted, nothing is run */
+  double open_s;      /* opening the device */
+  double load_s;      /* reading the graph */
+  double first_run_s; /* input up, one run, output down; 0: nothing is run */
   double
       first_result_s; /* from the start of the process to the first output; 0: not the first case */
   double verify_s;    /* verifying all contenders; 0: not asked for */
@@ -73,6 +75,10 @@ void run_print_pipeline(const run_case *run, cs_strbuf *text);
 /* ---- run_search.c ---- */
 /* A line for each block that fell back to one stream. */
 void run_print_search(const run_case *run, cs_strbuf *text);
+
+/* ---- record.c ---- */
+/* Seconds of what starting up consists of, of the policy asked for; NULL: no memory. */
+json_t *run_timings_json(const run_case *run);
 
 /* ---- run.c ---- */
 /* Reads cs_session_info_json into the contender. */

@@ -119,6 +119,21 @@ static void print_bounds(const run_case *run, cs_strbuf *text) {
   }
 }
 
+static void print_start(const run_case *run, cs_strbuf *text) {
+  static const char *const parts[][2] = {{"open", "device"},    {"load", "model"},
+                                         {"passes", "passes"},  {"profile", "profile"},
+                                         {"plan", "plan"},      {"prepare", "prepare"},
+                                         {"upload", "weights"}, {"first_run", "first run"}};
+  json_t *timings = run_timings_json(run);
+  cs_strbuf_printf(text, "First result after %.3f s", run->first_result_s);
+  for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+    double seconds = json_number_value(json_object_get(timings, parts[i][0]));
+    cs_strbuf_printf(text, "%s%s %.3f", i ? ", " : ": ", parts[i][1], seconds);
+  }
+  cs_strbuf_printf(text, ".\n");
+  json_decref(timings);
+}
+
 static void print_details(const run_case *run, cs_strbuf *text) {
   print_bounds(run, text);
   if (run->simulated) {
@@ -148,9 +163,7 @@ static void print_details(const run_case *run, cs_strbuf *text) {
     cs_strbuf_printf(text, "\n");
     if (!v->passed) cs_strbuf_printf(text, "%s is WRONG: %s\n", contender->policy, v->problem);
   }
-  if (run->first_result_s > 0) {
-    cs_strbuf_printf(text, "First result after %.3f s.\n", run->first_result_s);
-  }
+  if (run->first_result_s > 0) print_start(run, text);
   if (run->verify_s > 0) cs_strbuf_printf(text, "Verified in %.3f s.\n", run->verify_s);
 }
 

@@ -54,13 +54,11 @@ static cs_status compute_node(double_run *run, int index) {
       cs_graph_node_desc(run->graph, index, CS_PRECISION_F32, CS_LAYOUT_NCHW, &desc));
   const double *inputs[CS_MAX_OP_INPUTS] = {NULL};
   for (int i = 0; i < node->n_inputs; i++) inputs[i] = run->values[node->inputs[i]];
-  float *weight = NULL, *bias = NULL;
-  int64_t n_weight, n_bias;
-  CS_RETURN_IF_ERROR(
-      cs_params_of_node(run->params, run->graph, index, &weight, &n_weight, &bias, &n_bias));
-  cs_status st = cs_reference_run(&desc, inputs, weight, bias, run->values[node->output], NULL, 0);
-  free(weight);
-  free(bias);
+  cs_node_params its;
+  CS_RETURN_IF_ERROR(cs_node_params_open(run->params, run->graph, index, &its));
+  cs_status st =
+      cs_reference_run(&desc, inputs, its.weight, its.bias, run->values[node->output], NULL, 0);
+  cs_node_params_close(run->params, &its);
   return st;
 }
 

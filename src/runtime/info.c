@@ -80,16 +80,17 @@ static json_t *layouts_json(const cs_program *program, int *copies) {
 cs_status cs_session_info_json(const cs_session *session, char **out) {
   const cs_planned *planned = &session->planned;
   const cs_plan *plan = planned->plan;
+  const cs_timings *timings = &session->timings;
   char hash[17];
   snprintf(hash, sizeof hash, "%016" PRIx64, planned->graph_hash);
   int copies = 0;
   json_t *layouts = layouts_json(planned->program, &copies);
-  json_t *json =
-      json_pack("{s:s, s:i, s:i, s:i, s:i, s:I, s:I, s:f, s:f, s:s}", "policy", plan->policy,
-                "streams", plan->n_streams, "kernels", session->realised.kernels, "tasks_planned",
-                plan->n_tasks, "copies", copies, "arena_bytes", (json_int_t)plan->arena_bytes,
-                "workspace_bytes", (json_int_t)plan->workspace_peak, "prepare_s",
-                session->timings.prepare, "predicted_us", plan->predicted_us, "graph_hash", hash);
+  json_t *json = json_pack(
+      "{s:s, s:i, s:i, s:i, s:i, s:I, s:I, s:f, s:f, s:s}", "policy", plan->policy, "streams",
+      plan->n_streams, "kernels", session->realised.kernels, "tasks_planned", plan->n_tasks,
+      "copies", copies, "arena_bytes", (json_int_t)plan->arena_bytes, "workspace_bytes",
+      (json_int_t)plan->workspace_peak, "prepare_s", timings->prepare + timings->upload,
+      "predicted_us", plan->predicted_us, "graph_hash", hash);
   if (!json) {
     json_decref(layouts);
     return cs_no_memory("JSON", 0);
@@ -106,9 +107,9 @@ cs_status cs_session_info_json(const cs_session *session, char **out) {
     json_object_set_new(json, "memory", cs_memory_json(plan, &planned->sequential));
   }
   json_object_set_new(json, "timings_s",
-                      json_pack("{s:f, s:f, s:f, s:f}", "load", session->timings.load, "profile",
-                                session->timings.profile, "plan", session->timings.plan, "prepare",
-                                session->timings.prepare));
+                      json_pack("{s:f, s:f, s:f, s:f, s:f, s:f}", "load", timings->load, "passes",
+                                timings->passes, "profile", timings->profile, "plan", timings->plan,
+                                "prepare", timings->prepare, "upload", timings->upload));
   json_object_set_new(json, "passes", passes_json(&planned->passes));
   json_object_set_new(json, "measured", measured_json(&planned->measured));
   json_object_set_new(json, "tasks", tasks_json(session));

@@ -9,16 +9,13 @@ static int by_name(const void *a, const void *b) {
   return strcmp(((const cs_params_entry *)a)->name, ((const cs_params_entry *)b)->name);
 }
 
-static cs_status allocate_entry(const cs_param *param, cs_params_entry *entry) {
+static cs_status describe_entry(const cs_param *param, cs_params_entry *entry) {
   CS_RETURN_IF_ERROR(cs_strdup_to(param->name, &entry->name));
   entry->shape = param->shape;
-  CS_RETURN_IF_ERROR(cs_shape_elements(&param->shape, &entry->count));
-  entry->data = cs_calloc((size_t)entry->count, sizeof *entry->data);
-  return entry->data ? CS_OK
-                     : cs_no_memory(param->name, (size_t)entry->count * sizeof *entry->data);
+  return cs_shape_elements(&param->shape, &entry->count);
 }
 
-cs_status cs_params_allocate(const cs_graph *graph, cs_params **out) {
+cs_status cs_params_create(const cs_graph *graph, cs_params **out) {
   cs_status st = CS_OK;
   cs_param *list = NULL;
   cs_params *params = NULL;
@@ -33,7 +30,7 @@ cs_status cs_params_allocate(const cs_graph *graph, cs_params **out) {
   }
   while (params->count < count) {
     params->count++;
-    CS_TRY(st, allocate_entry(&list[params->count - 1], &params->entries[params->count - 1]), done);
+    CS_TRY(st, describe_entry(&list[params->count - 1], &params->entries[params->count - 1]), done);
   }
   qsort(params->entries, (size_t)count, sizeof *params->entries, by_name);
   *out = params, params = NULL;
@@ -50,6 +47,7 @@ void cs_params_destroy(cs_params *params) {
     free(params->entries[i].data);
   }
   free(params->entries);
+  cs_safetensors_close(params->file);
   free(params);
 }
 
@@ -62,13 +60,43 @@ const cs_params_entry *cs_params_find(const cs_params *params, const char *name)
                  name_against_entry);
 }
 
-const float *cs_params_get(const cs_params *params, const char *name, int64_t *count) {
-  const cs_params_entry *entry = cs_params_find(params, name);
-  *count = entry ? entry->count : 0;
-  return entry ? entry->data : NULL;
+/* ---- Elements ---- */
+
+static cs_status read_entry(const cs_params *params, const cs_params_entry *entry, float *out) {
+  if (entry->tensor) return cs_safetensors_read_f32(params->file, entry->tensor, out);
+  return params->source->read(params->source, entry->name, 0, entry->count, out);
 }
 
-static cs_status load_entry(const cs_safetensors *file, const char *path, cs_params_entry *entry) {
+cs_status cs_params_open(const cs_params *params, const char *name, cs_params_array *out) {
+  const cs_params_entry *entry = cs_params_find(params, name);
+  *out = (cs_params_array){0};
+  if (!entry) return cs_error(CS_CODE_NOT_FOUND, "no parameter \"%s\"", name);
+  out->count = entry->count;
+  out->data = entry->data;
+  out->tensor = entry->tensor;
+  if (entry->tensor) out->data = cs_safetensors_f32(params->file, entry->tensor);
+  if (out->data) return CS_OK;
+  out->own = cs_calloc((size_t)entry->count, sizeof *out->own);
+  if (!out->own) return cs_no_memory(name, (size_t)entry->count * sizeof *out->own);
+  cs_status st = read_entry(params, entry, out->own);
+  if (st != CS_OK) {
+    free(out->own);
+    *out = (cs_params_array){0};
+    return st;
+  }
+  out->data = out->own;
+  return CS_OK;
+}
+
+void cs_params_close(const cs_params *params, cs_params_array *array) {
+  if (array->tensor) cs_safetensors_release(params->file, array->tensor);
+  free(array->own);
+  *array = (cs_params_array){0};
+}
+
+/* ---- From files ---- */
+
+static cs_status find_tensor(const cs_safetensors *file, const char *path, cs_params_entry *entry) {
   char found[CS_TEXT_SIZE], wanted[CS_TEXT_SIZE];
   const cs_safetensor *tensor = cs_safetensors_find(file, entry->name);
   if (!tensor) {
@@ -80,7 +108,8 @@ static cs_status load_entry(const cs_safetensors *file, const char *path, cs_par
                     entry->name, cs_shape_text(&tensor->shape, found),
                     cs_shape_text(&entry->shape, wanted));
   }
-  return cs_safetensors_read_f32(file, tensor, entry->data);
+  entry->tensor = tensor;
+  return cs_safetensors_check_f32(file, tensor);
 }
 
 cs_status cs_params_load(const cs_graph *graph, const char *path, int *n_extra, cs_params **out) {
@@ -89,11 +118,12 @@ cs_status cs_params_load(const cs_graph *graph, const char *path, int *n_extra, 
   cs_params *params = NULL;
   *out = NULL;
   CS_TRY(st, cs_safetensors_open(path, &file), done);
-  CS_TRY(st, cs_params_allocate(graph, &params), done);
+  CS_TRY(st, cs_params_create(graph, &params), done);
   for (int i = 0; i < params->count; i++) {
-    CS_TRY(st, load_entry(file, path, &params->entries[i]), done);
+    CS_TRY(st, find_tensor(file, path, &params->entries[i]), done);
   }
   if (n_extra) *n_extra = cs_safetensors_count(file) - params->count;
+  params->file = file, file = NULL;
   *out = params, params = NULL;
 done:
   cs_params_destroy(params);
@@ -102,29 +132,29 @@ done:
 }
 
 cs_status cs_params_from_source(const cs_graph *graph, cs_params **out) {
-  cs_status st = CS_OK;
-  cs_params *params = NULL;
-  const cs_param_source *source = graph->param_source;
-  *out = NULL;
-  CS_TRY(st, cs_params_allocate(graph, &params), done);
-  for (int i = 0; i < params->count; i++) {
-    const cs_params_entry *entry = &params->entries[i];
-    CS_TRY(st, source->read(source, entry->name, 0, entry->count, entry->data), done);
-  }
-  *out = params, params = NULL;
-done:
-  cs_params_destroy(params);
-  return st;
+  CS_RETURN_IF_ERROR(cs_params_create(graph, out));
+  (*out)->source = graph->param_source;
+  return CS_OK;
 }
 
 cs_status cs_params_save(const cs_params *params, cs_dtype dtype, const char *path) {
-  cs_safetensors_item *items = cs_calloc((size_t)params->count, sizeof *items);
-  if (!items) return cs_no_memory("the tensor table", (size_t)params->count * sizeof *items);
+  cs_status st = CS_OK;
+  size_t n = (size_t)params->count;
+  cs_safetensors_item *items = cs_calloc(n, sizeof *items);
+  cs_params_array *arrays = cs_calloc(n, sizeof *arrays);
+  if (!items || !arrays) {
+    st = cs_no_memory("the tensor table", n * (sizeof *items + sizeof *arrays));
+    goto done;
+  }
   for (int i = 0; i < params->count; i++) {
     const cs_params_entry *entry = &params->entries[i];
-    items[i] = (cs_safetensors_item){entry->name, &entry->shape, entry->data};
+    CS_TRY(st, cs_params_open(params, entry->name, &arrays[i]), done);
+    items[i] = (cs_safetensors_item){entry->name, &entry->shape, arrays[i].data};
   }
-  cs_status st = cs_safetensors_write(path, dtype, items, params->count, NULL, NULL);
+  st = cs_safetensors_write(path, dtype, items, params->count, NULL, NULL);
+done:
+  for (int i = 0; arrays && i < params->count; i++) cs_params_close(params, &arrays[i]);
+  free(arrays);
   free(items);
   return st;
 }

@@ -5,21 +5,17 @@
 
 #include "runtime/params_store.h"
 
-/* Finds `<node>.<what>` and checks that it has `want` elements. */
+/* Opens `<node>.<what>` and checks that it has `want` elements. */
 static cs_status fetch(const cs_params *params, const char *node, const char *what, int64_t want,
-                       const float **out) {
+                       cs_params_array *out) {
   cs_strbuf buffer = {0};
   char *name = NULL;
   cs_strbuf_printf(&buffer, "%s.%s", node, what);
   CS_RETURN_IF_ERROR(cs_strbuf_take(&buffer, &name));
-  cs_status st = CS_OK;
-  int64_t count = 0;
-  *out = cs_params_get(params, name, &count);
-  if (!*out) {
-    st = cs_error(CS_CODE_NOT_FOUND, "no parameter \"%s\"", name);
-  } else if (count != want) {
+  cs_status st = cs_params_open(params, name, out);
+  if (st == CS_OK && out->count != want) {
     st = cs_error(CS_CODE_INTERNAL, "parameter \"%s\": %" PRId64 " elements, wanted %" PRId64, name,
-                  count, want);
+                  out->count, want);
   }
   free(name);
   return st;
@@ -28,19 +24,25 @@ static cs_status fetch(const cs_params *params, const char *node, const char *wh
 /* The affine map of a BatchNormalization: scale[channels], then shift[channels]. */
 static cs_status affine_of(const cs_params *params, const char *node, int64_t channels,
                            double epsilon, double **out) {
-  const float *weight, *bias, *mean, *variance;
-  CS_RETURN_IF_ERROR(fetch(params, node, "weight", channels, &weight));
-  CS_RETURN_IF_ERROR(fetch(params, node, "bias", channels, &bias));
-  CS_RETURN_IF_ERROR(fetch(params, node, "running_mean", channels, &mean));
-  CS_RETURN_IF_ERROR(fetch(params, node, "running_var", channels, &variance));
-  double *affine = cs_calloc((size_t)channels * 2, sizeof *affine);
-  if (!affine) return cs_no_memory(node, (size_t)channels * 2 * sizeof *affine);
+  static const char *const what[] = {"weight", "bias", "running_mean", "running_var"};
+  enum { WEIGHT, BIAS, MEAN, VARIANCE, N };
+  cs_status st = CS_OK;
+  cs_params_array of[N] = {{0}};
+  double *affine = NULL;
+  for (int i = 0; i < N; i++) CS_TRY(st, fetch(params, node, what[i], channels, &of[i]), done);
+  affine = cs_calloc((size_t)channels * 2, sizeof *affine);
+  if (!affine) {
+    st = cs_no_memory(node, (size_t)channels * 2 * sizeof *affine);
+    goto done;
+  }
   for (int64_t c = 0; c < channels; c++) {
-    affine[c] = weight[c] / sqrt(variance[c] + epsilon);
-    affine[channels + c] = bias[c] - mean[c] * affine[c];
+    affine[c] = of[WEIGHT].data[c] / sqrt(of[VARIANCE].data[c] + epsilon);
+    affine[channels + c] = of[BIAS].data[c] - of[MEAN].data[c] * affine[c];
   }
   *out = affine;
-  return CS_OK;
+done:
+  for (int i = 0; i < N; i++) cs_params_close(params, &of[i]);
+  return st;
 }
 
 /* A weight array as outputs × inputs × taps, whatever order it is stored in. */
@@ -69,39 +71,30 @@ static weight_view view_of(const cs_graph *graph, const cs_node *node) {
   return view;
 }
 
-/* Output and input channel of weight element `i`: Conv and Gemm store [K, C/g, taps],
- * ConvTranspose stores [C, K/g, taps]. */
-static void channels_of(const weight_view *view, int64_t i, int64_t *output, int64_t *input) {
+/* scale·op(scale'·x + shift') + shift as one operation on x; either map may be NULL. Conv and Gemm
+ * store [K, C/g, taps], ConvTranspose stores [C, K/g, taps]. */
+static void fold(const weight_view *view, const double *before, const double *after,
+                 const float *raw, float *weight, double *bias) {
   bool transposed = view->op == CS_OP_CONV_TRANSPOSE;
-  int64_t outer_count = transposed ? view->inputs : view->outputs;
-  int64_t inner_count = (transposed ? view->outputs : view->inputs) / view->group;
-  int64_t outer = i / view->taps / inner_count, inner = i / view->taps % inner_count;
-  int64_t whole_inner = outer / (outer_count / view->group) * inner_count + inner;
-  *output = transposed ? whole_inner : outer;
-  *input = transposed ? outer : whole_inner;
-}
-
-/* op(scale·x + shift) as an operation on x. */
-static void fold_before(const weight_view *view, const double *affine, double *weight,
-                        double *bias) {
-  for (int64_t i = 0; i < view->elements; i++) {
-    int64_t output, input;
-    channels_of(view, i, &output, &input);
-    bias[output] += weight[i] * affine[view->inputs + input];
-    weight[i] *= affine[input];
+  int64_t outers = transposed ? view->inputs : view->outputs;
+  int64_t inners = (transposed ? view->outputs : view->inputs) / view->group;
+  for (int64_t outer = 0, i = 0; outer < outers; outer++) {
+    for (int64_t inner = 0; inner < inners; inner++) {
+      int64_t whole_inner = outer / (outers / view->group) * inners + inner;
+      int64_t output = transposed ? whole_inner : outer, input = transposed ? outer : whole_inner;
+      for (int64_t tap = 0; tap < view->taps; tap++, i++) {
+        double value = raw[i];
+        if (before) {
+          bias[output] += value * before[view->inputs + input];
+          value *= before[input];
+        }
+        if (after) value *= after[output];
+        weight[i] = (float)value;
+      }
+    }
   }
-}
-
-/* scale·op(x) + shift as one operation. */
-static void fold_after(const weight_view *view, const double *affine, double *weight,
-                       double *bias) {
-  for (int64_t i = 0; i < view->elements; i++) {
-    int64_t output, input;
-    channels_of(view, i, &output, &input);
-    weight[i] *= affine[output];
-  }
-  for (int64_t k = 0; k < view->outputs; k++) {
-    bias[k] = bias[k] * affine[k] + affine[view->outputs + k];
+  for (int64_t k = 0; after && k < view->outputs; k++) {
+    bias[k] = bias[k] * after[k] + after[view->outputs + k];
   }
 }
 
@@ -137,50 +130,53 @@ static cs_status affine_of_fold(const cs_params *params, const cs_node *node,
 }
 
 static cs_status weighted_node(const cs_params *params, const cs_graph *graph, const cs_node *node,
-                               float **weight, int64_t *n_weight, float **bias, int64_t *n_bias) {
+                               cs_node_params *out) {
   cs_status st = CS_OK;
   weight_view view = view_of(graph, node);
-  const float *raw_weight, *raw_bias = NULL;
-  double *before = NULL, *after = NULL, *prologue = NULL, *w = NULL, *b = NULL;
-  CS_TRY(st, fetch(params, node->name, "weight", view.elements, &raw_weight), done);
-  if (view.has_bias) {
-    CS_TRY(st, fetch(params, node->name, "bias", view.outputs, &raw_bias), done);
-  }
+  cs_params_array bias = {0};
+  double *before = NULL, *after = NULL, *prologue = NULL, *b = NULL;
+  CS_TRY(st, fetch(params, node->name, "weight", view.elements, &out->raw), done);
+  if (view.has_bias) CS_TRY(st, fetch(params, node->name, "bias", view.outputs, &bias), done);
   CS_TRY(st, affine_of_fold(params, node, &node->bn_before, view.inputs, "before", &before), done);
   CS_TRY(st, affine_of_fold(params, node, &node->bn_after, view.outputs, "behind", &after), done);
   CS_TRY(st,
          affine_of_fold(params, node, &node->prologue, view.inputs, "as the prologue", &prologue),
          done);
-  w = cs_calloc((size_t)view.elements, sizeof *w);
   b = cs_calloc((size_t)(view.outputs + 2 * view.inputs), sizeof *b);
-  if (!w || !b) {
-    st = cs_no_memory(node->name, (size_t)view.elements * sizeof *w);
+  if (!b) {
+    st = cs_no_memory(node->name, (size_t)(view.outputs + 2 * view.inputs) * sizeof *b);
     goto done;
   }
-  for (int64_t i = 0; i < view.elements; i++) w[i] = raw_weight[i];
-  for (int64_t k = 0; raw_bias && k < view.outputs; k++) b[k] = raw_bias[k];
-  if (before) fold_before(&view, before, w, b);
-  if (after) fold_after(&view, after, w, b);
-  CS_TRY(st, narrow(w, view.elements, node->name, weight), done);
-  *n_weight = view.elements;
-  if (raw_bias || before || after) *n_bias = view.outputs;
-  if (prologue) {
-    memcpy(b + *n_bias, prologue, (size_t)(2 * view.inputs) * sizeof *b);
-    *n_bias += 2 * view.inputs;
+  for (int64_t k = 0; bias.data && k < view.outputs; k++) b[k] = bias.data[k];
+  out->weight = out->raw.data;
+  out->n_weight = view.elements;
+  if (before || after) {
+    out->own_weight = cs_calloc((size_t)view.elements, sizeof *out->own_weight);
+    if (!out->own_weight) {
+      st = cs_no_memory(node->name, (size_t)view.elements * sizeof *out->own_weight);
+      goto done;
+    }
+    fold(&view, before, after, out->raw.data, out->own_weight, b);
+    out->weight = out->own_weight;
+    cs_params_close(params, &out->raw);
   }
-  if (*n_bias > 0) CS_TRY(st, narrow(b, *n_bias, node->name, bias), done);
+  if (bias.data || before || after) out->n_bias = view.outputs;
+  if (prologue) {
+    memcpy(b + out->n_bias, prologue, (size_t)(2 * view.inputs) * sizeof *b);
+    out->n_bias += 2 * view.inputs;
+  }
+  if (out->n_bias > 0) CS_TRY(st, narrow(b, out->n_bias, node->name, &out->own_bias), done);
 done:
   free(b);
-  free(w);
   free(prologue);
   free(after);
   free(before);
+  cs_params_close(params, &bias);
   return st;
 }
 
 static cs_status batch_norm_node(const cs_params *params, const cs_graph *graph,
-                                 const cs_node *node, float **weight, int64_t *n_weight,
-                                 float **bias, int64_t *n_bias) {
+                                 const cs_node *node, cs_node_params *out) {
   cs_status st = CS_OK;
   double *affine = NULL;
   int64_t channels = graph->values[node->inputs[0]].shape.dims[1];
@@ -190,38 +186,41 @@ static cs_status batch_norm_node(const cs_params *params, const cs_graph *graph,
   }
   CS_TRY(st, affine_of(params, node->name, channels, node->attrs.batch_norm.epsilon, &affine),
          done);
-  CS_TRY(st, narrow(affine, channels, node->name, weight), done);
-  *n_weight = channels;
-  CS_TRY(st, narrow(affine + channels, channels, node->name, bias), done);
-  *n_bias = channels;
+  CS_TRY(st, narrow(affine, channels, node->name, &out->own_weight), done);
+  out->weight = out->own_weight;
+  out->n_weight = channels;
+  CS_TRY(st, narrow(affine + channels, channels, node->name, &out->own_bias), done);
+  out->n_bias = channels;
 done:
   free(affine);
   return st;
 }
 
-cs_status cs_params_of_node(const cs_params *params, const cs_graph *graph, int node,
-                            float **weight, int64_t *n_weight, float **bias, int64_t *n_bias) {
+cs_status cs_node_params_open(const cs_params *params, const cs_graph *graph, int node,
+                              cs_node_params *out) {
   cs_status st = CS_OK;
   const cs_node *it = &graph->nodes[node];
-  *weight = *bias = NULL;
-  *n_weight = *n_bias = 0;
+  *out = (cs_node_params){0};
   switch (it->op) {
     case CS_OP_CONV:
     case CS_OP_CONV_TRANSPOSE:
     case CS_OP_GEMM:
-      st = weighted_node(params, graph, it, weight, n_weight, bias, n_bias);
+      st = weighted_node(params, graph, it, out);
       break;
     case CS_OP_BATCH_NORM:
-      st = batch_norm_node(params, graph, it, weight, n_weight, bias, n_bias);
+      st = batch_norm_node(params, graph, it, out);
       break;
     default:
       break;
   }
-  if (st != CS_OK) {
-    free(*weight);
-    free(*bias);
-    *weight = *bias = NULL;
-    *n_weight = *n_bias = 0;
-  }
+  out->bias = out->own_bias;
+  if (st != CS_OK) cs_node_params_close(params, out);
   return st;
+}
+
+void cs_node_params_close(const cs_params *params, cs_node_params *opened) {
+  cs_params_close(params, &opened->raw);
+  free(opened->own_weight);
+  free(opened->own_bias);
+  *opened = (cs_node_params){0};
 }

@@ -129,12 +129,17 @@ typedef struct generation {
   const node_role *roles;
 } generation;
 
-static void fill(cs_params_entry *entry, uint64_t seed, uniform_range range) {
+/* Kept, since drawing an element costs ten times what reading one does and each is read by
+ * realising, searching and verifying. */
+static cs_status fill(cs_params_entry *entry, uint64_t seed, uniform_range range) {
   cs_rng rng;
+  entry->data = cs_calloc((size_t)entry->count, sizeof *entry->data);
+  if (!entry->data) return cs_no_memory(entry->name, (size_t)entry->count * sizeof *entry->data);
   cs_rng_init(&rng, seed, cs_hash_string(CS_HASH_SEED, entry->name));
   for (int64_t i = 0; i < entry->count; i++) {
     entry->data[i] = (float)(range.center + range.half_width * (2.0 * cs_rng_uniform(&rng) - 1.0));
   }
+  return CS_OK;
 }
 
 static cs_status fill_node(void *user, int64_t index, int worker) {
@@ -149,7 +154,8 @@ static cs_status fill_node(void *user, int64_t index, int worker) {
     cs_params_entry *entry = (cs_params_entry *)(uintptr_t)cs_params_find(job->params, name);
     free(name);
     if (!entry) continue;
-    fill(entry, job->seed, range_of(job->graph, (int)index, job->roles[index], parameters[i]));
+    CS_RETURN_IF_ERROR(
+        fill(entry, job->seed, range_of(job->graph, (int)index, job->roles[index], parameters[i])));
   }
   return CS_OK;
 }
@@ -159,7 +165,7 @@ cs_status cs_params_generate(const cs_graph *graph, uint64_t seed, cs_params **o
   node_role *roles = NULL;
   cs_params *params = NULL;
   *out = NULL;
-  CS_TRY(st, cs_params_allocate(graph, &params), done);
+  CS_TRY(st, cs_params_create(graph, &params), done);
   CS_TRY(st, find_roles(graph, &roles), done);
   generation job = {graph, seed, params, roles};
   CS_TRY(st, cs_parallel_for(graph->n_nodes, 0, fill_node, &job), done);

@@ -262,8 +262,10 @@ cs_status cs_planning_begin(cs_session *session, cs_measure_options *measure) {
   CS_RETURN_IF_ERROR(cs_graph_bind(session->source, options->batch, &planned->bound));
   CS_RETURN_IF_ERROR(add_kept_outputs(&session->settings, planned->bound));
   planned->graph_hash = cs_graph_hash(planned->bound);
+  double started = cs_now_seconds();
   CS_RETURN_IF_ERROR(cs_passes_for_backend(session->device->backend, planned->bound,
                                            options->precision, &planned->passes, &planned->graph));
+  session->timings.passes = cs_now_seconds() - started;
   *measure = (cs_measure_options){
       .workspace_limit = options->workspace_limit,
       .deterministic = options->deterministic,
@@ -287,6 +289,7 @@ cs_status cs_planning_run(cs_session *session) {
   CS_RETURN_IF_ERROR(session->settings.plan_path ? load_plan(session, info)
                                                  : make_plan(session, policy, info, &measure));
   if (planned->choices) CS_RETURN_IF_ERROR(compute_bounds(session, info, &measure));
-  session->timings.plan = cs_now_seconds() - started - session->timings.profile;
+  const cs_timings *parts = &session->timings;
+  session->timings.plan = cs_now_seconds() - started - parts->passes - parts->profile;
   return CS_OK;
 }

@@ -26,7 +26,15 @@ void cs_safetensors_close(cs_safetensors *file);
 int cs_safetensors_count(const cs_safetensors *file);
 /* NULL if there is none of that name. */
 const cs_safetensor *cs_safetensors_find(const cs_safetensors *file, const char *name);
-/* Writes tensor->elements floats. BAD_INPUT for dtypes other than F32, F16 and BF16. */
+/* BAD_INPUT for dtypes other than F32, F16 and BF16, which are what can be read as floats. */
+cs_status cs_safetensors_check_f32(const cs_safetensors *file,
+                                   const cs_safetensor *tensor) CS_MUST_USE;
+/* The mapped elements; NULL where they are not F32, or not aligned as floats are. */
+const float *cs_safetensors_f32(const cs_safetensors *file, const cs_safetensor *tensor);
+/* Gives the memory of a tensor's pages back, which is read from the file again where it is wanted:
+ * harmless while others read. */
+void cs_safetensors_release(const cs_safetensors *file, const cs_safetensor *tensor);
+/* Writes tensor->elements floats. Errors as cs_safetensors_check_f32. */
 cs_status cs_safetensors_read_f32(const cs_safetensors *file, const cs_safetensor *tensor,
                                   float *out) CS_MUST_USE;
 

@@ -301,19 +301,40 @@ const cs_safetensor *cs_safetensors_find(const cs_safetensors *file, const char 
                  name_against_tensor);
 }
 
+static bool is_dtype(const cs_safetensor *tensor, const char *dtype) {
+  return strcmp(tensor->dtype, dtype) == 0;
+}
+
+cs_status cs_safetensors_check_f32(const cs_safetensors *file, const cs_safetensor *tensor) {
+  if (is_dtype(tensor, "F32") || is_dtype(tensor, "F16") || is_dtype(tensor, "BF16")) return CS_OK;
+  return cs_error(CS_CODE_BAD_INPUT, "%s: tensor \"%s\": dtype %s, wanted F32, F16 or BF16",
+                  file->path, tensor->name, tensor->dtype);
+}
+
+const float *cs_safetensors_f32(const cs_safetensors *file, const cs_safetensor *tensor) {
+  const unsigned char *data = file->data + tensor->begin;
+  bool aligned = (uintptr_t)data % sizeof(float) == 0;
+  return aligned && is_dtype(tensor, "F32") ? (const float *)(const void *)data : NULL;
+}
+
+/* Whole pages of its own only: what shares one with it may be in use. */
+void cs_safetensors_release(const cs_safetensors *file, const cs_safetensor *tensor) {
+  uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), data = (uintptr_t)file->data;
+  uintptr_t begin = (data + tensor->begin + page - 1) / page * page;
+  uintptr_t end = (data + tensor->end) / page * page;
+  if (begin < end) (void)madvise((void *)begin, end - begin, MADV_DONTNEED);
+}
+
 cs_status cs_safetensors_read_f32(const cs_safetensors *file, const cs_safetensor *tensor,
                                   float *out) {
   const unsigned char *from = file->data + tensor->begin;
   size_t count = (size_t)tensor->elements;
-  if (strcmp(tensor->dtype, "F32") == 0) {
-    memcpy(out, from, count * sizeof *out);
+  CS_RETURN_IF_ERROR(cs_safetensors_check_f32(file, tensor));
+  if (is_dtype(tensor, "F32")) {
+    if (count > 0) memcpy(out, from, count * sizeof *out);
     return CS_OK;
   }
-  bool f16 = strcmp(tensor->dtype, "F16") == 0;
-  if (!f16 && strcmp(tensor->dtype, "BF16") != 0) {
-    return cs_error(CS_CODE_BAD_INPUT, "%s: tensor \"%s\": dtype %s, wanted F32, F16 or BF16",
-                    file->path, tensor->name, tensor->dtype);
-  }
+  bool f16 = is_dtype(tensor, "F16");
   for (size_t i = 0; i < count; i++) {
     uint16_t bits;
     memcpy(&bits, from + 2 * i, sizeof bits);

@@ -24,8 +24,10 @@ typedef struct cs_shared_params {
   int references;
 } cs_shared_params;
 
-typedef struct cs_timings {
-  double load, profile, plan, prepare; /* seconds */
+typedef struct cs_timings { /* seconds */
+  double load, passes, profile, plan;
+  double prepare; /* candidates, arena and schedule */
+  double upload;  /* packing and uploading weights */
 } cs_timings;
 
 /* What planning produces, all pure data. */
@@ -59,6 +61,7 @@ typedef struct cs_realised {
   void *weights; /* device */
   int64_t weights_bytes;
   int64_t *weight_offset; /* per plan task */
+  double upload_s;        /* that packing and uploading took */
   void **weights_at;      /* per plan task: where they are, instead of the two above; or NULL */
   void *arena;            /* device */
   int64_t arena_bytes;

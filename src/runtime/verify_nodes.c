@@ -89,23 +89,35 @@ static cs_status error_on_device(const node_check *check, const cs_task *task, c
       cs_realised_tensor(realised, program, check->run->plan, task->output), error);
 }
 
-static cs_status error_of(const node_check *check, const cs_task *task, cs_error_measure *error) {
-  const cs_program *program = check->run->session->planned.program;
-  float *weight = NULL, *bias = NULL;
-  int64_t n_weight = 0, n_bias = 0;
-  if (task->node >= 0) {
-    CS_RETURN_IF_ERROR(cs_params_of_node(check->run->session->shared->params, program->graph,
-                                         task->node, &weight, &n_weight, &bias, &n_bias));
-    /* Per-channel scale and shift stay f32 on every backend. */
-    if (task->desc.op != CS_OP_BATCH_NORM) {
-      cs_round_to_dtype(task->desc.output.dtype, weight, n_weight);
-    }
+/* The weight as the device stores it. Per-channel scale and shift stay f32 on every backend. */
+static cs_status round_weight(const cs_task *task, cs_node_params *its) {
+  cs_dtype dtype = task->desc.output.dtype;
+  if (task->desc.op == CS_OP_BATCH_NORM || dtype == CS_DTYPE_F32 || !its->weight) return CS_OK;
+  if (!its->own_weight) {
+    size_t bytes = (size_t)its->n_weight * sizeof *its->own_weight;
+    its->own_weight = cs_calloc(1, bytes);
+    if (!its->own_weight) return cs_no_memory(task->name, bytes);
+    memcpy(its->own_weight, its->weight, bytes);
+    its->weight = its->own_weight;
   }
-  cs_status st = check->run->realised.backend->vtable->reference_error
-                     ? error_on_device(check, task, weight, bias, error)
-                     : error_on_host(check, task, weight, bias, error);
-  free(weight);
-  free(bias);
+  cs_round_to_dtype(dtype, its->own_weight, its->n_weight);
+  return CS_OK;
+}
+
+static cs_status error_of(const node_check *check, const cs_task *task, cs_error_measure *error) {
+  const cs_params *params = check->run->session->shared->params;
+  cs_node_params its = {0};
+  if (task->node >= 0) {
+    CS_RETURN_IF_ERROR(
+        cs_node_params_open(params, check->run->session->planned.program->graph, task->node, &its));
+  }
+  cs_status st = round_weight(task, &its);
+  if (st == CS_OK) {
+    st = check->run->realised.backend->vtable->reference_error
+             ? error_on_device(check, task, its.weight, its.bias, error)
+             : error_on_host(check, task, its.weight, its.bias, error);
+  }
+  cs_node_params_close(params, &its);
   return st;
 }
 

@@ -22,7 +22,9 @@ class Run(CommandTest):
         self.assertEqual((record["model"], record["batch"], record["dtype"]), ("tiny", 2, "f32"))
         for key in ("commit", "command", "seed", "graph_hash", "device", "bounds", "timings_s"):
             self.assertIn(key, record)
-        self.assertEqual(set(record["timings_s"]), {"load", "profile", "plan", "prepare", "first_result", "verify"})
+        self.assertEqual(set(record["timings_s"]),
+                         {"open", "load", "passes", "profile", "plan", "prepare", "upload", "first_run",
+                          "first_result", "verify"})
         self.assertGreater(record["timings_s"]["verify"], 0)
         self.assertTrue(record["verification"]["passed"])
         policies = {p["name"]: p for p in record["policies"]}

@@ -12,6 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "scheduler/sm_model.h"
 #include "unit/h100_sm.h"
@@ -146,6 +147,13 @@ static void test_a_chain_is_the_sum(void **state) {
   cs_sm_model_destroy(model);
 }
 
+/* Of this thread, whatever else the machine does. */
+static double cpu_seconds(void) {
+  struct timespec now;
+  assert_int_equal(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now), 0);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
 static void test_a_thousand_kernels(void **state) {
   (void)state;
   cs_sm_timeline timeline;
@@ -154,9 +162,9 @@ static void test_a_thousand_kernels(void **state) {
   assert_ok(cs_sm_model_create(&h100, NULL, &model));
   schedule *s = random_schedule(model, 11);
   for (int i = 0; i < 5; i++) {
-    double begin = cs_now_seconds();
+    double begin = cpu_seconds();
     assert_ok(cs_sm_simulate(model, s->launches, N, 1, NULL, &timeline));
-    best = fmin(best, cs_now_seconds() - begin);
+    best = fmin(best, cpu_seconds() - begin);
   }
   print_message("%d kernels: %.2f ms\n", N, 1e3 * best);
   assert_true(best <= 0.010 * SLOWER);

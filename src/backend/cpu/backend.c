@@ -79,6 +79,7 @@ static const cs_backend_vtable cpu_vtable = {
     .pack_weights = cpu_pack_weights,
     .allocate = cpu_allocate,
     .release = cpu_release,
+    .memory_is_hosts = true,
     .upload = cpu_upload,
     .download = cpu_download,
     .fill = cpu_fill,
