@@ -87,12 +87,13 @@ static cs_status check_slots(const cs_session *session, int slots) {
                     CS_PIPELINE_MOST_SLOTS);
   }
   int64_t arena = session->planned.plan->arena_bytes,
-          limit = session->settings.options.memory_limit;
+          limit = session->settings.options.memory_limit, all;
   if (limit > 0 && arena > limit / slots) {
+    all = arena * slots;
     return cs_error(CS_CODE_BAD_INPUT,
                     "%d requests in flight: their arenas have %lld bytes (%lld each), wanted at "
                     "most %lld, the memory limit; %lld fit",
-                    slots, (long long)(arena * slots), (long long)arena, (long long)limit,
+                    slots, (long long)all, (long long)arena, (long long)limit,
                     (long long)(limit / arena));
   }
   return CS_OK;
@@ -143,7 +144,7 @@ void cs_pipeline_destroy(cs_pipeline *pipeline) {
   if (!pipeline) return;
   const cs_graph *graph = pipeline->session->planned.program->graph;
   if (pipeline->requests) pipeline->backend->vtable->requests_destroy(pipeline->requests);
-  for (int i = 0; i < pipeline->n; i++) {
+  for (int i = 0; pipeline->slots && i < pipeline->n; i++) {
     cs_slot *slot = &pipeline->slots[i];
     free_transfers(pipeline->backend, slot->inputs, graph->n_inputs);
     free_transfers(pipeline->backend, slot->outputs, graph->n_outputs);
