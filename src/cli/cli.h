@@ -109,6 +109,11 @@ void cli_session_options(const cli_options *options, int64_t batch, cs_precision
 /* A plan says which candidates run on which streams: USAGE where --plan is given with options that
  * choose them. */
 cs_status cli_check_plan_options(const cli_options *options) CS_MUST_USE;
+/* For what is of one plan: not of all policies, several batches or dtypes. */
+cs_status cli_check_one_plan(const cli_options *options) CS_MUST_USE;
+/* Opens model and device, plans as the options say, and calls `tell`. */
+typedef cs_status (*cli_tell_fn)(const cli_options *options, const cs_session *session);
+cs_status cli_tell_plan(const cli_options *options, cli_tell_fn tell) CS_MUST_USE;
 /* The policy that a plan's file names; NULL where it cannot be read as one (which loading it then
  * says). free() releases. */
 char *cli_plan_policy(const char *path);

@@ -70,20 +70,6 @@ static cs_status inspect_graph(const cli_options *options) {
 
 /* ---- The kernels of a plan ---- */
 
-static cs_status check_use(const cli_options *options) {
-  if (options->policy && strcmp(options->policy, "all") == 0) {
-    return cli_error(CS_CODE_USAGE, "--policy all: a plan is of one policy");
-  }
-  if (options->n_batches > 1 || options->n_precisions > 1) {
-    return cli_error(CS_CODE_USAGE, "one --batch and one --dtype at a time, %d and %d given",
-                     options->n_batches, options->n_precisions);
-  }
-  if (options->format != CS_REPORT_TEXT && options->format != CS_REPORT_JSON) {
-    return cli_error(CS_CODE_USAGE, "inspect: --format wanted text or json");
-  }
-  return CS_OK;
-}
-
 static cs_status tell_kernels(const cli_options *options, const cs_session *session) {
   char *text = NULL;
   CS_RETURN_IF_ERROR(cs_session_kernels_json(session, &text));
@@ -98,26 +84,12 @@ static cs_status tell_kernels(const cli_options *options, const cs_session *sess
 }
 
 static cs_status inspect_kernels(const cli_options *options) {
-  cs_status st = CS_OK;
-  cs_device *device = NULL;
-  cs_graph *graph = NULL;
-  cs_session *session = NULL;
-  cs_session_options session_options;
-  CS_RETURN_IF_ERROR(check_use(options));
+  CS_RETURN_IF_ERROR(cli_check_one_plan(options));
+  if (options->format != CS_REPORT_TEXT && options->format != CS_REPORT_JSON) {
+    return cli_error(CS_CODE_USAGE, "inspect: --format wanted text or json");
+  }
   CS_RETURN_IF_ERROR(cli_check_plan_options(options));
-  CS_RETURN_IF_ERROR(cli_check_writable(options->json));
-  CS_TRY(st, cli_load_graph(options->models.items[0], &graph), done);
-  CS_TRY(st, cs_device_open(options->device, cli_logger(options), &device), done);
-  cli_session_options(options, options->batches[0], options->precisions[0],
-                      options->policy ? options->policy : CLI_DEFAULT_POLICY, &session_options);
-  CS_TRY(st, cs_session_create(device, graph, &session_options, &session), done);
-  cli_end_progress();
-  st = tell_kernels(options, session);
-done:
-  cs_session_destroy(session);
-  cs_graph_destroy(graph);
-  cs_device_close(device);
-  return st;
+  return cli_tell_plan(options, tell_kernels);
 }
 
 static cs_status inspect_command(const cli_options *options) {

@@ -3,17 +3,7 @@
 #include <string.h>
 
 #include "cli/inspect.h"
-
-static double number(const json_t *object, const char *key) {
-  return json_number_value(json_object_get(object, key));
-}
-static long long integer(const json_t *object, const char *key) {
-  return (long long)json_integer_value(json_object_get(object, key));
-}
-static const char *string(const json_t *object, const char *key) {
-  const char *text = json_string_value(json_object_get(object, key));
-  return text ? text : "";
-}
+#include "cli/members.h"
 
 /* "64x2x1"; "-" where it is not known. */
 static void extents_text(const json_t *extents, char out[48]) {

@@ -51,17 +51,16 @@ static cs_status trade_off(const cli_options *options, const cs_session *session
   return st;
 }
 
-static cs_status check_use(const cli_options *options, const char *policy) {
-  if (strcmp(policy, "all") == 0) {
-    return cli_error(CS_CODE_USAGE, "--policy all: a plan is of one policy");
-  }
+static cs_status tell(const cli_options *options, const cs_session *session) {
+  if (options->tradeoff) return trade_off(options, session);
+  return options->explain ? explain(options, session) : tell_plan(options, session);
+}
+
+static cs_status check_use(const cli_options *options) {
   if (options->models.n > 1) {
     return cli_error(CS_CODE_USAGE, "plan: wanted one model, %d given", options->models.n);
   }
-  if (options->n_batches > 1 || options->n_precisions > 1) {
-    return cli_error(CS_CODE_USAGE, "one --batch and one --dtype at a time, %d and %d given",
-                     options->n_batches, options->n_precisions);
-  }
+  CS_RETURN_IF_ERROR(cli_check_one_plan(options));
   if (options->explain && options->tradeoff) {
     return cli_error(CS_CODE_USAGE, "plan: --explain and --tradeoff, wanted one of them");
   }
@@ -72,29 +71,9 @@ static cs_status check_use(const cli_options *options, const char *policy) {
 }
 
 static cs_status plan_command(const cli_options *options) {
-  cs_status st = CS_OK;
-  cs_device *device = NULL;
-  cs_graph *graph = NULL;
-  cs_session *session = NULL;
-  cs_session_options session_options;
-  const char *policy = options->policy ? options->policy : CLI_DEFAULT_POLICY;
   if (options->diff) return diff_command(options);
-  CS_RETURN_IF_ERROR(check_use(options, policy));
-  CS_RETURN_IF_ERROR(cli_check_writable(options->json));
-  CS_TRY(st, cli_load_graph(options->models.items[0], &graph), done);
-  CS_TRY(st, cs_device_open(options->device, cli_logger(options), &device), done);
-  cli_session_options(options, options->batches[0], options->precisions[0], policy,
-                      &session_options);
-  CS_TRY(st, cs_session_create(device, graph, &session_options, &session), done);
-  cli_end_progress();
-  st = options->tradeoff  ? trade_off(options, session)
-       : options->explain ? explain(options, session)
-                          : tell_plan(options, session);
-done:
-  cs_session_destroy(session);
-  cs_graph_destroy(graph);
-  cs_device_close(device);
-  return st;
+  CS_RETURN_IF_ERROR(check_use(options));
+  return cli_tell_plan(options, tell);
 }
 
 const cli_command cli_plan = {

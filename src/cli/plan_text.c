@@ -1,18 +1,8 @@
 /* Plans and explanations for a person. */
 #include <string.h>
 
+#include "cli/members.h"
 #include "cli/plan.h"
-
-static double number(const json_t *object, const char *key) {
-  return json_number_value(json_object_get(object, key));
-}
-static long long integer(const json_t *object, const char *key) {
-  return (long long)json_integer_value(json_object_get(object, key));
-}
-static const char *string(const json_t *object, const char *key) {
-  const char *text = json_string_value(json_object_get(object, key));
-  return text ? text : "";
-}
 
 static void print_head(const json_t *info, cs_strbuf *text) {
   cs_strbuf_printf(text, "Predicted: %.1f us on %lld streams.\n", number(info, "predicted_us"),

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "cli/members.h"
 #include "cli/run.h"
 
 #define WINDOWS 7
@@ -186,10 +187,6 @@ cs_status run_pipeline(run_case *run) {
 
 /* ---- For a person ---- */
 
-static double number_of(const json_t *object, const char *key) {
-  return json_number_value(json_object_get(object, key));
-}
-
 static const char *verdict_of(const json_t *pipeline) {
   const json_t *check = json_object_get(pipeline, "verification");
   if (!json_is_object(check)) return "not checked";
@@ -200,15 +197,14 @@ static void print_rate(const char *policy, const json_t *pipeline, size_t k, cs_
   const json_t *all = json_object_get(pipeline, "rates"), *rate = json_array_get(all, k);
   const json_t *images = json_object_get(rate, "images_per_s");
   const json_t *latency = json_object_get(rate, "latency_us");
-  double alone = number_of(json_object_get(json_array_get(all, 0), "images_per_s"), "median");
+  double alone = number(json_object_get(json_array_get(all, 0), "images_per_s"), "median");
   bool last = k + 1 == json_array_size(all);
   cs_strbuf_printf(text, "%-12s %9.0f %11.1f %11.1f %11.1f %7.2fx %10.1f %10.1f", policy,
-                   number_of(rate, "in_flight"), number_of(images, "median"),
-                   number_of(images, "p10"), number_of(images, "p90"),
-                   number_of(images, "median") / alone, number_of(latency, "median"),
-                   number_of(latency, "p90"));
+                   number(rate, "in_flight"), number(images, "median"), number(images, "p10"),
+                   number(images, "p90"), number(images, "median") / alone,
+                   number(latency, "median"), number(latency, "p90"));
   if (json_is_number(json_object_get(rate, "joules_per_image"))) {
-    cs_strbuf_printf(text, " %10.4f", number_of(rate, "joules_per_image"));
+    cs_strbuf_printf(text, " %10.4f", number(rate, "joules_per_image"));
   } else {
     cs_strbuf_printf(text, " %10s", "-");
   }

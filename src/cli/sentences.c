@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 #include "cli/cli.h"
+#include "cli/members.h"
 
 void cli_bytes_text(char *out, size_t size, double bytes) {
   if (fabs(bytes) >= 1 << 30) {
@@ -13,10 +14,6 @@ void cli_bytes_text(char *out, size_t size, double bytes) {
   } else {
     snprintf(out, size, "%.1f KiB", bytes / (1 << 10));
   }
-}
-
-static double number(const json_t *object, const char *key) {
-  return json_number_value(json_object_get(object, key));
 }
 
 static bool known(const json_t *object, const char *key) {

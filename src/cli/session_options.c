@@ -72,3 +72,35 @@ cs_status cli_check_plan_options(const cli_options *options) {
   free(given);
   return st == CS_OK ? check_policy(options) : st;
 }
+
+cs_status cli_check_one_plan(const cli_options *options) {
+  if (options->policy && strcmp(options->policy, "all") == 0) {
+    return cli_error(CS_CODE_USAGE, "--policy all: a plan is of one policy");
+  }
+  if (options->n_batches > 1 || options->n_precisions > 1) {
+    return cli_error(CS_CODE_USAGE, "one --batch and one --dtype at a time, %d and %d given",
+                     options->n_batches, options->n_precisions);
+  }
+  return CS_OK;
+}
+
+cs_status cli_tell_plan(const cli_options *options, cli_tell_fn tell) {
+  cs_status st = CS_OK;
+  cs_device *device = NULL;
+  cs_graph *graph = NULL;
+  cs_session *session = NULL;
+  cs_session_options session_options;
+  CS_RETURN_IF_ERROR(cli_check_writable(options->json));
+  CS_TRY(st, cli_load_graph(options->models.items[0], &graph), done);
+  CS_TRY(st, cs_device_open(options->device, cli_logger(options), &device), done);
+  cli_session_options(options, options->batches[0], options->precisions[0],
+                      options->policy ? options->policy : CLI_DEFAULT_POLICY, &session_options);
+  CS_TRY(st, cs_session_create(device, graph, &session_options, &session), done);
+  cli_end_progress();
+  st = tell(options, session);
+done:
+  cs_session_destroy(session);
+  cs_graph_destroy(graph);
+  cs_device_close(device);
+  return st;
+}

@@ -16,6 +16,10 @@ void cs_node_clear(cs_node *node);
 cs_op_desc cs_node_base_desc(const cs_node *node, cs_precision precision);
 /* What `fold` is to keep of a BatchNormalization that goes. */
 cs_status cs_bn_fold_make(const cs_graph *graph, const cs_node *norm, cs_bn_fold *fold) CS_MUST_USE;
+/* Its output is its input: Identity, Dropout (at inference), Concat of one input. */
+bool cs_node_is_identity(const cs_node *node);
+/* A convolution of either kind or a Gemm. */
+bool cs_node_is_product(const cs_node *node);
 /* A rank-4 Concat along the channels. */
 bool cs_node_is_channel_concat(const cs_graph *graph, const cs_node *node);
 

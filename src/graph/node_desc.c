@@ -1,6 +1,15 @@
 /* The concrete description of a node, and which layouts a value may take. */
 #include "graph/graph_internal.h"
 
+bool cs_node_is_identity(const cs_node *node) {
+  return node->op == CS_OP_IDENTITY || node->op == CS_OP_DROPOUT ||
+         (node->op == CS_OP_CONCAT && node->n_inputs == 1);
+}
+
+bool cs_node_is_product(const cs_node *node) {
+  return node->op == CS_OP_CONV || node->op == CS_OP_CONV_TRANSPOSE || node->op == CS_OP_GEMM;
+}
+
 bool cs_node_is_channel_concat(const cs_graph *graph, const cs_node *node) {
   return node->op == CS_OP_CONCAT && node->attrs.axis.axis == 1 &&
          graph->values[node->output].shape.rank == 4;

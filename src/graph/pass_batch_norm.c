@@ -3,8 +3,8 @@
 #include "graph/graph_internal.h"
 
 static bool takes_fold(const cs_node *node) {
-  return (node->op == CS_OP_CONV || node->op == CS_OP_CONV_TRANSPOSE || node->op == CS_OP_GEMM) &&
-         !node->bn_after.node && !node->has_residual && node->activation.kind == CS_ACT_NONE;
+  return cs_node_is_product(node) && !node->bn_after.node && !node->has_residual &&
+         node->activation.kind == CS_ACT_NONE;
 }
 
 cs_status cs_bn_fold_make(const cs_graph *graph, const cs_node *norm, cs_bn_fold *fold) {

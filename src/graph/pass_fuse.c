@@ -4,12 +4,9 @@
 
 #include "graph/graph_internal.h"
 
-static bool is_product(const cs_node *node) {
-  return node->op == CS_OP_CONV || node->op == CS_OP_CONV_TRANSPOSE || node->op == CS_OP_GEMM;
-}
-
 static bool takes_residual(const cs_node *node) {
-  return node && is_product(node) && !node->has_residual && node->activation.kind == CS_ACT_NONE;
+  return node && cs_node_is_product(node) && !node->has_residual &&
+         node->activation.kind == CS_ACT_NONE;
 }
 
 /* The convolution moves to the addition's place in the order, since only there is the residual
@@ -72,7 +69,8 @@ static void fuse_activation(cs_rewrite *rewrite, int index, cs_pass_report *repo
   if (activation.kind == CS_ACT_NONE) return;
   cs_node *before = cs_rewrite_sole_producer(rewrite, graph->nodes[index].inputs[0]);
   if (!before || before->activation.kind != CS_ACT_NONE) return;
-  if (!is_product(before) && before->op != CS_OP_BATCH_NORM && before->op != CS_OP_ADD) return;
+  if (!cs_node_is_product(before) && before->op != CS_OP_BATCH_NORM && before->op != CS_OP_ADD)
+    return;
   before->activation = activation;
   cs_rewrite_take_over(rewrite, (int)(before - graph->nodes), index);
   report->activations_fused++;

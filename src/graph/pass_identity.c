@@ -15,11 +15,6 @@ static int resolve(int *replaced, int value) {
   return end;
 }
 
-static bool is_identity(const cs_node *node) {
-  return node->op == CS_OP_IDENTITY || node->op == CS_OP_DROPOUT ||
-         (node->op == CS_OP_CONCAT && node->n_inputs == 1);
-}
-
 /* An output's name is kept: the node that made the input writes it instead. That cannot be where
  * the input is the graph's own input or another output. */
 static bool drop(cs_rewrite *rewrite, int index, int *replaced) {
@@ -47,7 +42,8 @@ cs_status cs_pass_drop_identities(cs_rewrite *rewrite, cs_pass_report *report) {
   if (!replaced) return cs_no_memory("replacements", (size_t)graph->n_values * sizeof *replaced);
   for (int i = 0; i < graph->n_values; i++) replaced[i] = -1;
   for (int i = 0; i < graph->n_nodes; i++) {
-    if (is_identity(&graph->nodes[i]) && drop(rewrite, i, replaced)) report->identities_dropped++;
+    if (cs_node_is_identity(&graph->nodes[i]) && drop(rewrite, i, replaced))
+      report->identities_dropped++;
   }
   for (int i = 0; i < graph->n_nodes; i++) {
     cs_node *node = &graph->nodes[i];

@@ -3,16 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/graph_internal.h"
+
 /* ---- The nodes that one stands for ---- */
 
 static bool is_activation(cs_op op) {
   return op == CS_OP_RELU || op == CS_OP_LEAKY_RELU || op == CS_OP_CLIP || op == CS_OP_SIGMOID ||
          op == CS_OP_TANH;
-}
-
-static bool is_identity(const cs_node *node) {
-  return node->op == CS_OP_IDENTITY || node->op == CS_OP_DROPOUT ||
-         (node->op == CS_OP_CONCAT && node->n_inputs == 1);
 }
 
 /* Climbs from `value` to the node called `start` over what passes fuse, noting every node but
@@ -23,13 +20,14 @@ static int climb(const cs_graph *graph, int value, const char *start, int *way, 
     int at = graph->values[value].producer;
     if (at < 0) return 0;
     const cs_node *node = &graph->nodes[at];
-    if (!is_identity(node)) way[(*n)++] = at;
+    if (!cs_node_is_identity(node)) way[(*n)++] = at;
     if (strcmp(node->name, start) == 0) return 1;
     if (node->op == CS_OP_ADD) {
       *add = at;
       return -1;
     }
-    if (!is_identity(node) && !is_activation(node->op) && node->op != CS_OP_BATCH_NORM) return 0;
+    if (!cs_node_is_identity(node) && !is_activation(node->op) && node->op != CS_OP_BATCH_NORM)
+      return 0;
     value = node->inputs[0];
   }
 }
@@ -53,15 +51,10 @@ int cs_graph_nodes_of(const cs_graph *bound, const cs_graph *passed, int node, i
   const cs_node *made = &passed->nodes[node];
   int value = cs_graph_find_value(bound, passed->values[made->output].name), n = 0;
   if (value < 0 || !find_way(bound, value, made->name, out, &n)) return 0;
-  if (made->bn_before.node) {
-    int first = out[n - 1], norm = bound->values[bound->nodes[first].inputs[0]].producer;
-    while (norm >= 0 && is_identity(&bound->nodes[norm]))
-      norm = bound->values[bound->nodes[norm].inputs[0]].producer;
-    if (norm >= 0 && strcmp(bound->nodes[norm].name, made->bn_before.node) == 0) out[n++] = norm;
-  }
-  if (made->prologue.node) {
-    int add, before = n, input = bound->nodes[out[n - 1]].inputs[0];
-    if (climb(bound, input, made->prologue.node, out, &n, &add) <= 0) n = before;
+  const char *before[] = {made->bn_before.node, made->prologue.node}; /* the nearer one first */
+  for (int i = 0; i < 2; i++) {
+    int add, kept = n, input = bound->nodes[out[n - 1]].inputs[0];
+    if (before[i] && climb(bound, input, before[i], out, &n, &add) <= 0) n = kept;
   }
   qsort(out, (size_t)n, sizeof *out, by_index);
   return n;
@@ -71,10 +64,6 @@ int cs_graph_nodes_of(const cs_graph *bound, const cs_graph *passed, int node, i
 
 bool cs_graph_could_be_fused(cs_op op) {
   return op == CS_OP_BATCH_NORM || op == CS_OP_ADD || is_activation(op);
-}
-
-static bool is_product(const cs_node *node) {
-  return node->op == CS_OP_CONV || node->op == CS_OP_CONV_TRANSPOSE || node->op == CS_OP_GEMM;
 }
 
 /* Readers of a value, the graph's results counted. */
@@ -94,8 +83,9 @@ static void tell_before(const cs_graph *graph, const cs_node *node, int value, c
     return;
   }
   const cs_node *before = &graph->nodes[producer];
-  bool takes = is_product(before) || (is_activation(node->op) &&
-                                      (before->op == CS_OP_BATCH_NORM || before->op == CS_OP_ADD));
+  bool takes =
+      cs_node_is_product(before) ||
+      (is_activation(node->op) && (before->op == CS_OP_BATCH_NORM || before->op == CS_OP_ADD));
   if (!takes) {
     cs_strbuf_printf(out, "%s is made by a %s, which takes over nothing", name,
                      cs_op_name(before->op));

@@ -87,9 +87,9 @@ static cs_status check_slots(const cs_session *session, int slots) {
                     CS_PIPELINE_MOST_SLOTS);
   }
   int64_t arena = session->planned.plan->arena_bytes,
-          limit = session->settings.options.memory_limit, all;
+          limit = session->settings.options.memory_limit;
   if (limit > 0 && arena > limit / slots) {
-    all = arena * slots;
+    int64_t all = arena * slots;
     return cs_error(CS_CODE_BAD_INPUT,
                     "%d requests in flight: their arenas have %lld bytes (%lld each), wanted at "
                     "most %lld, the memory limit; %lld fit",

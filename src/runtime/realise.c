@@ -31,6 +31,13 @@ static cs_status prepare_one(void *user, int64_t index, int worker) {
   return CS_OK;
 }
 
+static cs_status workspace_grown(const cs_program *program, const cs_plan_task *planned,
+                                 int64_t wanted) {
+  return cs_error(CS_CODE_INTERNAL, "%s: candidate %s wants %lld bytes of workspace, planned %lld",
+                  program->tasks[planned->task].name, planned->candidate.id, (long long)wanted,
+                  (long long)planned->workspace_bytes);
+}
+
 /* Counts tasks without a candidate, or with one that wants more workspace; the error is of the
  * first one. */
 static cs_status find_missing(const cs_program *program, const cs_plan *plan, cs_status *refused,
@@ -54,10 +61,7 @@ static cs_status find_missing(const cs_program *program, const cs_plan *plan, cs
     refused[e] = CS_OK;
     return st;
   }
-  return cs_error(CS_CODE_INTERNAL, "%s: candidate %s wants %lld bytes of workspace, planned %lld",
-                  program->tasks[first->task].name, first->candidate.id,
-                  (long long)vtable->exec_workspace(out->execs[e]),
-                  (long long)first->workspace_bytes);
+  return workspace_grown(program, first, vtable->exec_workspace(out->execs[e]));
 }
 
 static cs_status job_key(const cs_op_desc *desc, const cs_candidate *candidate, uint64_t *key) {
@@ -269,10 +273,7 @@ cs_status cs_realise_launches(const cs_program *program, const cs_plan *plan, cs
       launch->inputs[i] = cs_realised_tensor(out, program, plan, task->inputs[i]);
     }
     if (vtable->exec_workspace(launch->exec) > planned->workspace_bytes) {
-      return cs_error(CS_CODE_INTERNAL,
-                      "%s: candidate %s wants %lld bytes of workspace, planned %lld", task->name,
-                      planned->candidate.id, (long long)vtable->exec_workspace(launch->exec),
-                      (long long)planned->workspace_bytes);
+      return workspace_grown(program, planned, vtable->exec_workspace(launch->exec));
     }
   }
   return cs_realised_reschedule(out, plan);

@@ -143,12 +143,16 @@ cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t *
   *n = (size_t)count;
   return cudaSuccess;
 }
+static cudaGraphEdgeData *the_edge(cudaGraph_t graph, const cudaGraphNode_t *from,
+                                   const cudaGraphNode_t *to, size_t n) {
+  assert_ptr_equal(graph, node_storage);
+  assert_int_equal(n, 1);
+  return &edge[index_of(*to)][index_of(*to) - 1 - index_of(*from)];
+}
 cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGraphNode_t *from,
                                         const cudaGraphNode_t *to, const cudaGraphEdgeData *edges,
                                         size_t n) {
-  assert_ptr_equal(graph, node_storage);
-  assert_int_equal(n, 1);
-  cudaGraphEdgeData *there = &edge[index_of(*to)][index_of(*to) - 1 - index_of(*from)];
+  cudaGraphEdgeData *there = the_edge(graph, from, to, n);
   assert_memory_equal(there, edges, sizeof *edges);
   there->reserved[0] = 1; /* removed */
   return cudaSuccess;
@@ -156,9 +160,7 @@ cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGraphNode_t
 cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t *from,
                                      const cudaGraphNode_t *to, const cudaGraphEdgeData *edges,
                                      size_t n) {
-  assert_ptr_equal(graph, node_storage);
-  assert_int_equal(n, 1);
-  cudaGraphEdgeData *there = &edge[index_of(*to)][index_of(*to) - 1 - index_of(*from)];
+  cudaGraphEdgeData *there = the_edge(graph, from, to, n);
   assert_int_equal(there->reserved[0], 1);
   *there = *edges;
   return cudaSuccess;

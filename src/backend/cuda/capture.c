@@ -111,3 +111,24 @@ done:
   free(map.launch);
   return st;
 }
+
+cs_status cs_schedule_each_kernel(const cs_schedule *schedule, cudaGraph_t graph,
+                                  const int *node_launch, int n_nodes, cs_kernel_node_fn each) {
+  cs_status st = CS_OK;
+  size_t n = (size_t)n_nodes;
+  cudaGraphNode_t *nodes = cs_calloc(n ? n : 1, sizeof *nodes);
+  if (!nodes) return cs_no_memory("a graph's nodes", n * sizeof *nodes);
+  CS_TRY(st, cs_cuda_status(cudaGraphGetNodes(graph, nodes, &n), "listing graph nodes"), done);
+  for (size_t i = 0; i < n; i++) {
+    enum cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
+    if (node_launch[i] < 0) continue;
+    CS_TRY(st, cs_cuda_status(cudaGraphNodeGetType(nodes[i], &type), "asking for a node's type"),
+           done);
+    if (type == cudaGraphNodeTypeKernel) {
+      CS_TRY(st, each(schedule, graph, nodes[i], node_launch[i]), done);
+    }
+  }
+done:
+  free(nodes);
+  return st;
+}

@@ -56,12 +56,7 @@ __device__ __forceinline__ void cluster_load(uint32_t from, float (&v)[V]) {
 
 /* Whether the current device has clusters. */
 inline bool device_has_clusters() {
-  int device, major;
-  bool known =
-      cudaGetDevice(&device) == cudaSuccess &&
-      cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess;
-  if (!known) (void)cudaGetLastError(); /* there is no device */
-  return known && major >= 9;
+  return device_capability() >= 90;
 }
 
 #endif

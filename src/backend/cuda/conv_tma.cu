@@ -31,13 +31,7 @@ int variant_of(const char *id) {
 /* wgmma was compiled in, and the current device has it: sm_90a is for compute capability 9.0. */
 bool device_has_wgmma() {
 #if CS_CUDA_SM90A
-  int device, major, minor;
-  bool known =
-      cudaGetDevice(&device) == cudaSuccess &&
-      cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
-      cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) == cudaSuccess;
-  if (!known) (void)cudaGetLastError(); /* there is no device */
-  return known && major == 9 && minor == 0;
+  return device_capability() == 90;
 #else
   return false;
 #endif

@@ -92,25 +92,33 @@ const char *base_of(const Way (&ways)[N], const char *id) {
   return nullptr;
 }
 
-bool offers(const KernelFamily &family, const cs_op_desc *desc, const char *id) {
+/* What a family offers for an operation. */
+struct Offered {
   const char *ids[CS_CUDA_VARIANTS_MOST];
-  int n = (int)cs_min_i64(family.variants(desc, ids, CS_CUDA_VARIANTS_MOST), CS_CUDA_VARIANTS_MOST);
-  for (int i = 0; i < n; i++)
-    if (strcmp(ids[i], id) == 0) return true;
-  return false;
-}
+  int n;
+  Offered(const KernelFamily &family, const cs_op_desc *desc) {
+    n = (int)cs_min_i64(family.variants(desc, ids, CS_CUDA_VARIANTS_MOST), CS_CUDA_VARIANTS_MOST);
+  }
+  bool has(const char *id) const {
+    for (int i = 0; i < n; i++)
+      if (strcmp(ids[i], id) == 0) return true;
+    return false;
+  }
+};
 
 /* FAMILY: of convolutions, with several in a launch. */
 template <const KernelFamily &FAMILY, const auto &WAYS>
 struct AsConvolutions {
   static int variants(const cs_op_desc *desc, const char **ids, int capacity) {
     SubConvolution parts[CS_CUDA_MERGE_MOST];
-    int count = 0, n = split(desc, parts);
-    for (const Way &way : WAYS) {
-      bool all = n > 0;
-      for (int i = 0; i < n && all; i++) all = offers(FAMILY, &parts[i].desc, way.base);
-      if (all) add_variant(ids, capacity, &count, way.id);
+    constexpr int kWays = (int)(sizeof WAYS / sizeof *WAYS);
+    int count = 0, n = split(desc, parts), takers[kWays] = {}; /* parts that each way computes */
+    for (int i = 0; i < n; i++) {
+      Offered offered(FAMILY, &parts[i].desc);
+      for (int way = 0; way < kWays; way++) takers[way] += offered.has(WAYS[way].base);
     }
+    for (int way = 0; way < kWays; way++)
+      if (n > 0 && takers[way] == n) add_variant(ids, capacity, &count, WAYS[way].id);
     return count;
   }
 
@@ -205,8 +213,9 @@ struct AsDense {
     DenseLayer dense;
     int count = 0;
     if (!as_dense(desc, &dense)) return 0;
+    Offered offered(cs_gemm_family, &dense.desc);
     for (const Way &way : kGemm)
-      if (offers(cs_gemm_family, &dense.desc, way.base)) add_variant(ids, capacity, &count, way.id);
+      if (offered.has(way.base)) add_variant(ids, capacity, &count, way.id);
     return count;
   }
 

@@ -33,10 +33,9 @@ static cs_status load_functions(void *library, const char *path, cs_cublaslt_api
 
 cs_status cs_cublaslt_load(const char *const *paths, int n, cs_cublaslt_api *out) {
   memset(out, 0, sizeof(*out));
-  for (int i = 0; i < n; i++) {
-    void *library = dlopen(paths[i], RTLD_LAZY | RTLD_LOCAL);
-    if (library) return load_functions(library, paths[i], out);
-  }
+  const char *path = NULL;
+  void *library = cs_library_open(paths, n, RTLD_LAZY | RTLD_LOCAL, &path);
+  if (library) return load_functions(library, path, out);
   return cs_error(CS_CODE_NOT_FOUND,
                   "candidates of cuBLASLt: unavailable: %s is in none of %d places; install the "
                   "cuBLAS of CUDA %d.%d or add its folder to LD_LIBRARY_PATH",

@@ -32,10 +32,9 @@ static cs_status load_functions(void *library, const char *path, cs_cupti *out) 
 
 cs_status cs_cupti_load(const char *const *paths, int n, cs_cupti *out) {
   memset(out, 0, sizeof(*out));
-  for (int i = 0; i < n; i++) {
-    void *library = dlopen(paths[i], RTLD_NOW | RTLD_LOCAL);
-    if (library) return load_functions(library, paths[i], out);
-  }
+  const char *path = NULL;
+  void *library = cs_library_open(paths, n, RTLD_NOW | RTLD_LOCAL, &path);
+  if (library) return load_functions(library, path, out);
   return cs_error(CS_CODE_NOT_FOUND,
                   "counters: unavailable (no CUPTI): %s is in none of %d places; install the CUPTI "
                   "of CUDA %d.%d or add its folder to LD_LIBRARY_PATH",

@@ -33,12 +33,14 @@ static bool is_plain(const cudaGraphEdgeData *edge) {
   return memcmp(edge, &plain, sizeof plain) == 0;
 }
 
-/* The node's edges from kernels. */
-static cs_status begin_early(cudaGraph_t graph, cudaGraphNode_t node) {
+/* The node's edges from kernels, where it waits itself. */
+static cs_status begin_early(const cs_schedule *schedule, cudaGraph_t graph, cudaGraphNode_t node,
+                             int launch) {
   static const cudaGraphEdgeData early = {.from_port = cudaGraphKernelNodePortProgrammatic,
                                           .type = cudaGraphDependencyTypeProgrammatic};
   cs_status st = CS_OK;
   size_t n = 0;
+  if (!cs_bound_waits_itself(&schedule->launches[launch])) return CS_OK;
   CS_RETURN_IF_ERROR(edges_to(node, NULL, NULL, &n));
   if (n == 0) return CS_OK;
   cudaGraphNode_t *from = cs_calloc(n, sizeof *from);
@@ -60,19 +62,5 @@ done:
 
 cs_status cs_schedule_begin_early(const cs_schedule *schedule, cudaGraph_t graph,
                                   const int *node_launch, int n_nodes) {
-  cs_status st = CS_OK;
-  size_t n = (size_t)n_nodes;
-  cudaGraphNode_t *nodes = cs_calloc(n ? n : 1, sizeof *nodes);
-  if (!nodes) return cs_no_memory("a graph's nodes", n * sizeof *nodes);
-  CS_TRY(st, cs_cuda_status(cudaGraphGetNodes(graph, nodes, &n), "listing graph nodes"), done);
-  for (size_t i = 0; i < n; i++) {
-    enum cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
-    if (node_launch[i] < 0 || !cs_bound_waits_itself(&schedule->launches[node_launch[i]])) continue;
-    CS_TRY(st, cs_cuda_status(cudaGraphNodeGetType(nodes[i], &type), "asking for a node's type"),
-           done);
-    if (type == cudaGraphNodeTypeKernel) CS_TRY(st, begin_early(graph, nodes[i]), done);
-  }
-done:
-  free(nodes);
-  return st;
+  return cs_schedule_each_kernel(schedule, graph, node_launch, n_nodes, begin_early);
 }

@@ -17,19 +17,19 @@ static cs_status acquire_slots(cs_schedule *s, cs_cudnn_slot **slots) {
   return CS_OK;
 }
 
-static cs_status wait_for(cudaStream_t stream, cudaEvent_t event) {
+cs_status cs_cuda_wait_for(cudaStream_t stream, cudaEvent_t event) {
   return cs_cuda_status(cudaStreamWaitEvent(stream, event, 0), "making a stream wait");
 }
 
-static cs_status record(cudaEvent_t event, cudaStream_t stream) {
+cs_status cs_cuda_record(cudaEvent_t event, cudaStream_t stream) {
   return cs_cuda_status(cudaEventRecord(event, stream), "recording an event");
 }
 
 static cs_status fork_streams(cs_schedule *s) {
   if (!s->fork) return CS_OK;
-  CS_RETURN_IF_ERROR(record(s->fork, s->origin));
+  CS_RETURN_IF_ERROR(cs_cuda_record(s->fork, s->origin));
   for (int i = 0; i < s->n_streams; i++) {
-    if (s->join[i]) CS_RETURN_IF_ERROR(wait_for(s->streams[i], s->fork));
+    if (s->join[i]) CS_RETURN_IF_ERROR(cs_cuda_wait_for(s->streams[i], s->fork));
   }
   return CS_OK;
 }
@@ -37,8 +37,8 @@ static cs_status fork_streams(cs_schedule *s) {
 static cs_status join_streams(cs_schedule *s) {
   for (int i = 0; i < s->n_streams; i++) {
     if (!s->join[i]) continue;
-    CS_RETURN_IF_ERROR(record(s->join[i], s->streams[i]));
-    CS_RETURN_IF_ERROR(wait_for(s->origin, s->join[i]));
+    CS_RETURN_IF_ERROR(cs_cuda_record(s->join[i], s->streams[i]));
+    CS_RETURN_IF_ERROR(cs_cuda_wait_for(s->origin, s->join[i]));
   }
   return CS_OK;
 }
@@ -50,10 +50,10 @@ static cs_status issue_one(cs_schedule *s, int index, cs_cudnn_slot *slot) {
   for (int w = 0; w < l->n_waits; w++) {
     cudaEvent_t event = s->done[l->waits[w]];
     if (s->launches[l->waits[w]].launch.stream == l->stream) continue;
-    CS_RETURN_IF_ERROR(wait_for(stream, event));
+    CS_RETURN_IF_ERROR(cs_cuda_wait_for(stream, event));
   }
   CS_RETURN_IF_ERROR(cs_bound_launch(bound, slot, stream));
-  return s->done[index] ? record(s->done[index], stream) : CS_OK;
+  return s->done[index] ? cs_cuda_record(s->done[index], stream) : CS_OK;
 }
 
 cs_status cs_schedule_issue(cs_schedule *schedule, cs_issued_fn issued, void *user) {

@@ -292,6 +292,9 @@ bool plain_tensors(const cs_op_desc *desc);
 /* What Relu, LeakyRelu, Clip, Sigmoid and Tanh do; none for other operators. */
 cs_activation activation_of_op(const cs_op_desc *desc);
 
+/* Of the current device, 90 for 9.0; 0: there is none. */
+int device_capability();
+
 /* ---- Launch ---- */
 
 /* A block size that spreads `threads` over the device: 256 down to 64. */

@@ -38,6 +38,15 @@ void cs_library_paths_add_matches(cs_library_paths *list, const char *pattern) {
   globfree(&found);
 }
 
+void *cs_library_open(const char *const *paths, int n, int flags, const char **opened) {
+  for (int i = 0; i < n; i++) {
+    void *library = dlopen(paths[i], flags);
+    *opened = paths[i];
+    if (library) return library;
+  }
+  return NULL;
+}
+
 void cs_library_paths_free(cs_library_paths *list) {
   for (int i = 0; i < list->n; i++) free(list->items[i]);
   memset(list, 0, sizeof(*list));

@@ -18,6 +18,8 @@ void cs_library_paths_add(cs_library_paths *list, const char *folder, const char
 void cs_library_paths_add_beside_cudart(cs_library_paths *list, const char *below);
 /* Files that match a shell pattern. */
 void cs_library_paths_add_matches(cs_library_paths *list, const char *pattern);
+/* Opens the first that there is (flags: of dlopen) and says which it was; NULL: none is. */
+void *cs_library_open(const char *const *paths, int n, int flags, const char **opened);
 void cs_library_paths_free(cs_library_paths *list);
 
 #endif

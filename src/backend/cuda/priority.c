@@ -1,5 +1,4 @@
 /* Priorities: of streams, and of the kernel nodes of a captured graph. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "backend/cuda/schedule.h"
@@ -13,39 +12,24 @@ cs_status cs_cuda_priority(bool urgent, int *out) {
 }
 
 /* By the driver: the runtime does not know the functions of cuDNN's kernels. */
-static cs_status set_priority(const cs_schedule *s, cudaGraphNode_t node, int launch) {
-  enum cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
+static cs_status set_priority(const cs_schedule *s, cudaGraph_t graph, cudaGraphNode_t node,
+                              int launch) {
   CUlaunchAttributeValue value;
   const cs_launch *l = &s->launches[launch].launch;
+  (void)graph;
   memset(&value, 0, sizeof(value));
-  CS_RETURN_IF_ERROR(cs_cuda_status(cudaGraphNodeGetType(node, &type), "asking for a node's type"));
-  if (type != cudaGraphNodeTypeKernel) return CS_OK;
   CS_RETURN_IF_ERROR(cs_cuda_priority(l->priority != 0, &value.priority));
   return cs_driver_status((int)s->backend->driver.graph_kernel_node_set_attribute(
                               (CUgraphNode)node, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value),
                           "%s: giving its kernel priority %d", l->name, value.priority);
 }
 
-static cs_status set_priorities(const cs_schedule *s, cudaGraph_t graph, const int *node_launch,
-                                int n_nodes) {
-  cs_status st = CS_OK;
-  size_t n = (size_t)n_nodes;
-  cudaGraphNode_t *nodes = cs_calloc(n ? n : 1, sizeof(*nodes));
-  if (!nodes) return cs_no_memory("a graph's nodes", n * sizeof(*nodes));
-  CS_TRY(st, cs_cuda_status(cudaGraphGetNodes(graph, nodes, &n), "listing graph nodes"), done);
-  for (size_t i = 0; i < n; i++) {
-    if (node_launch[i] >= 0) CS_TRY(st, set_priority(s, nodes[i], node_launch[i]), done);
-  }
-done:
-  free(nodes);
-  return st;
-}
-
 cs_status cs_schedule_instantiate(const cs_schedule *schedule, cudaGraph_t graph,
                                   const int *node_launch, int n_nodes, cudaGraphExec_t *out) {
   unsigned long long flags = 0;
   if (schedule->urgent) {
-    CS_RETURN_IF_ERROR(set_priorities(schedule, graph, node_launch, n_nodes));
+    CS_RETURN_IF_ERROR(
+        cs_schedule_each_kernel(schedule, graph, node_launch, n_nodes, set_priority));
     flags = cudaGraphInstantiateFlagUseNodePriority;
   }
   return cs_cuda_status(cudaGraphInstantiate(out, graph, flags),

@@ -141,35 +141,20 @@ void cs_cuda_requests_destroy(cs_requests *requests) {
 
 /* ---- Enqueueing ---- */
 
-static cs_status record(cudaEvent_t event, cudaStream_t stream) {
-  return cs_cuda_status(cudaEventRecord(event, stream), "recording an event");
-}
-
-static cs_status wait_for(cudaStream_t stream, cudaEvent_t event) {
-  return cs_cuda_status(cudaStreamWaitEvent(stream, event, 0), "making a stream wait");
-}
-
 static cs_status launch(const slot_state *s) {
   return cs_cuda_status(cudaGraphLaunch(s->slot.schedule->executable, s->stream),
                         "launching a CUDA graph");
 }
 
-static cs_status copy_in(const slot_state *s, cudaStream_t stream) {
-  for (int i = 0; i < s->slot.n_inputs; i++) {
-    const cs_transfer *t = &s->slot.inputs[i];
-    CS_RETURN_IF_ERROR(cs_cuda_status(
-        cudaMemcpyAsync(t->device, t->host, (size_t)t->bytes, cudaMemcpyHostToDevice, stream),
-        "copying %" PRId64 " bytes of inputs", t->bytes));
-  }
-  return CS_OK;
-}
-
-static cs_status copy_out(const slot_state *s, cudaStream_t stream) {
-  for (int i = 0; i < s->slot.n_outputs; i++) {
-    const cs_transfer *t = &s->slot.outputs[i];
-    CS_RETURN_IF_ERROR(cs_cuda_status(
-        cudaMemcpyAsync(t->host, t->device, (size_t)t->bytes, cudaMemcpyDeviceToHost, stream),
-        "copying %" PRId64 " bytes of outputs", t->bytes));
+static cs_status copy(const cs_transfer *transfers, int n, enum cudaMemcpyKind kind,
+                      cudaStream_t stream) {
+  bool in = kind == cudaMemcpyHostToDevice;
+  for (int i = 0; i < n; i++) {
+    const cs_transfer *t = &transfers[i];
+    CS_RETURN_IF_ERROR(
+        cs_cuda_status(cudaMemcpyAsync(in ? t->device : t->host, in ? t->host : t->device,
+                                       (size_t)t->bytes, kind, stream),
+                       "copying %" PRId64 " bytes of %s", t->bytes, in ? "inputs" : "outputs"));
   }
   return CS_OK;
 }
@@ -177,25 +162,25 @@ static cs_status copy_out(const slot_state *s, cudaStream_t stream) {
 /* A request with its copies; `start` and `end` may be NULL. Waiting for an event that was never
  * recorded is no waiting. */
 static cs_status enqueue(cs_requests *r, slot_state *s, cudaEvent_t start, cudaEvent_t end) {
-  CS_RETURN_IF_ERROR(wait_for(r->copy_in, s->ran));
-  if (start) CS_RETURN_IF_ERROR(record(start, r->copy_in));
-  CS_RETURN_IF_ERROR(copy_in(s, r->copy_in));
-  CS_RETURN_IF_ERROR(record(s->copied, r->copy_in));
-  CS_RETURN_IF_ERROR(wait_for(s->stream, s->copied));
-  CS_RETURN_IF_ERROR(wait_for(s->stream, s->fetched));
+  CS_RETURN_IF_ERROR(cs_cuda_wait_for(r->copy_in, s->ran));
+  if (start) CS_RETURN_IF_ERROR(cs_cuda_record(start, r->copy_in));
+  CS_RETURN_IF_ERROR(copy(s->slot.inputs, s->slot.n_inputs, cudaMemcpyHostToDevice, r->copy_in));
+  CS_RETURN_IF_ERROR(cs_cuda_record(s->copied, r->copy_in));
+  CS_RETURN_IF_ERROR(cs_cuda_wait_for(s->stream, s->copied));
+  CS_RETURN_IF_ERROR(cs_cuda_wait_for(s->stream, s->fetched));
   CS_RETURN_IF_ERROR(launch(s));
-  CS_RETURN_IF_ERROR(record(s->ran, s->stream));
-  CS_RETURN_IF_ERROR(wait_for(r->copy_out, s->ran));
-  CS_RETURN_IF_ERROR(copy_out(s, r->copy_out));
-  if (end) CS_RETURN_IF_ERROR(record(end, r->copy_out));
-  return record(s->fetched, r->copy_out);
+  CS_RETURN_IF_ERROR(cs_cuda_record(s->ran, s->stream));
+  CS_RETURN_IF_ERROR(cs_cuda_wait_for(r->copy_out, s->ran));
+  CS_RETURN_IF_ERROR(copy(s->slot.outputs, s->slot.n_outputs, cudaMemcpyDeviceToHost, r->copy_out));
+  if (end) CS_RETURN_IF_ERROR(cs_cuda_record(end, r->copy_out));
+  return cs_cuda_record(s->fetched, r->copy_out);
 }
 
 /* A run alone, in its place among the slot's requests. */
 static cs_status enqueue_run(slot_state *s, cudaEvent_t start, cudaEvent_t end) {
-  CS_RETURN_IF_ERROR(record(start, s->stream));
+  CS_RETURN_IF_ERROR(cs_cuda_record(start, s->stream));
   CS_RETURN_IF_ERROR(launch(s));
-  return record(end, s->stream);
+  return cs_cuda_record(end, s->stream);
 }
 
 cs_status cs_cuda_requests_submit(cs_requests *requests, int slot) {
@@ -241,7 +226,7 @@ cs_status cs_cuda_requests_burst(cs_requests *requests, int in_flight, bool copi
   cs_requests *r = requests;
   CS_RETURN_IF_ERROR(cs_cuda_enter(r->backend));
   CS_RETURN_IF_ERROR(wait_for_all(r));
-  CS_RETURN_IF_ERROR(record(r->first, copies ? r->copy_in : r->slots[0].stream));
+  CS_RETURN_IF_ERROR(cs_cuda_record(r->first, copies ? r->copy_in : r->slots[0].stream));
   for (int i = 0; i < n; i++) {
     slot_state *s = &r->slots[i % in_flight];
     if (i >= AHEAD) CS_RETURN_IF_ERROR(read_times(r, i - AHEAD, &times[i - AHEAD]));

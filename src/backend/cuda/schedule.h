@@ -38,7 +38,10 @@ cs_status cs_schedule_run_on(cs_schedule *schedule, void *native_stream) CS_MUST
 cs_status cs_schedule_enqueue(cs_schedule *schedule) CS_MUST_USE;
 cs_status cs_schedule_synchronize(cs_schedule *schedule) CS_MUST_USE;
 
-/* issue.c: the launches as stream calls. `issued`, if given, is called after each launch. */
+/* issue.c */
+cs_status cs_cuda_record(cudaEvent_t event, cudaStream_t stream) CS_MUST_USE;
+cs_status cs_cuda_wait_for(cudaStream_t stream, cudaEvent_t event) CS_MUST_USE;
+/* The launches as stream calls. `issued`, if given, is called after each launch. */
 typedef cs_status (*cs_issued_fn)(void *user, int launch, cudaStream_t stream);
 cs_status cs_schedule_issue(cs_schedule *schedule, cs_issued_fn issued, void *user) CS_MUST_USE;
 /* Every launch once, in order, on the origin, with the handle of its own stream. */
@@ -47,6 +50,13 @@ cs_status cs_schedule_issue_serial(cs_schedule *schedule) CS_MUST_USE;
 /* capture.c */
 cs_status cs_schedule_capture(cs_schedule *schedule, cudaGraph_t *graph, int **node_launch,
                               int *n_nodes) CS_MUST_USE;
+/* Calls `each` for every kernel node of a captured graph that a launch made. */
+typedef cs_status (*cs_kernel_node_fn)(const cs_schedule *schedule, cudaGraph_t graph,
+                                       cudaGraphNode_t node, int launch);
+cs_status cs_schedule_each_kernel(const cs_schedule *schedule, cudaGraph_t graph,
+                                  const int *node_launch, int n_nodes,
+                                  cs_kernel_node_fn each) CS_MUST_USE;
+
 /* Makes a captured graph executable, its kernel nodes with their launches' priorities. */
 cs_status cs_schedule_instantiate(const cs_schedule *schedule, cudaGraph_t graph,
                                   const int *node_launch, int n_nodes,

@@ -73,6 +73,16 @@ void put_rounded(cs_dtype dtype, void *to, int64_t index, float value) {
 }
 
 /* 264: two blocks for each of the 132 SMs of the largest device known. */
+int device_capability() {
+  int device, major, minor;
+  bool known =
+      cudaGetDevice(&device) == cudaSuccess &&
+      cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
+      cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) == cudaSuccess;
+  if (!known) (void)cudaGetLastError(); /* there is no device */
+  return known ? major * 10 + minor : 0;
+}
+
 unsigned block_size(int64_t threads) {
   unsigned block = 256;
   while (block > 64 && threads / block < 264) block /= 2;
