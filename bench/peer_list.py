@@ -11,6 +11,7 @@ class Peer:
     module: str
     classes: dict  # of contenders, and their names
     layouts: bool  # whether there is one of each layout
+    others: bool = False  # whether it takes the other arguments (the number of threads)
 
 
 GPU = {
@@ -21,9 +22,9 @@ GPU = {
     "jax": Peer("jax_peers", {"Jax": "jax.jit"}, True),
 }
 CPU = {
-    "onnxruntime": Peer("contenders", {"OnnxRuntime": "onnxruntime.cpu"}, False),
-    "eager": Peer("torch_peers", {"CpuEager": "torch.cpu"}, False),
-    "compile": Peer("torch_compile", {"CpuCompile": "torch.cpu_compile"}, False),
+    "onnxruntime": Peer("contenders", {"OnnxRuntime": "onnxruntime.cpu"}, False, True),
+    "eager": Peer("torch_peers", {"CpuEager": "torch.cpu"}, True, True),
+    "compile": Peer("torch_compile", {"CpuCompile": "torch.cpu_compile"}, True, True),
     "jax": Peer("jax_peers", {"JaxCpu": "jax.cpu"}, True),
 }
 LAYOUTS = ("nchw", "nhwc")
@@ -58,8 +59,8 @@ def limited(seconds):
 
 
 def make(peers, names, layouts, common, others, seconds, say):
-    """(contenders, left out): of each peer and layout a contender, made with the arguments `common` and then
-    the layout or `others`; one that cannot be made (in so many seconds) is left out with its reason, and the
+    """(contenders, left out): of each peer and layout a contender, made with the arguments `common`, then
+    `others` and the layout, as it takes them; one that cannot be made (in so many seconds) is left out with its reason, and the
     rest go on."""
     made, missing = [], []
     for name in names:
@@ -69,7 +70,7 @@ def make(peers, names, layouts, common, others, seconds, say):
                 try:
                     with limited(seconds):
                         made.append(getattr(importlib.import_module(peer.module), which)(
-                            *common, *([layout] if layout else others)))
+                            *common, *(others if peer.others else ()), *([layout] if layout else ())))
                 except Exception as error:  # whatever another system's compiler may raise
                     missing.append(left_out(contender, layout, error, say))
     return made, missing

@@ -109,7 +109,7 @@ class CpuCompile(CpuEager):
     name = "torch.cpu_compile"
 
     def prepare(self, graph, params, inputs):
-        self.plain = Plain(graph, params, "cpu", torch.float32)
+        self.plain = Plain(graph, params, "cpu", torch.float32, self.layout == "nhwc")
         self.inputs = self.plain.given(inputs)
         self.net = compiled(self.plain, "default")
 

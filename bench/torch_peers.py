@@ -196,15 +196,16 @@ class CpuEager(Contender):
     name = "torch.cpu"
     how = "host clock around one forward pass"
 
-    def __init__(self, graph, params, _, inputs, threads):
+    def __init__(self, graph, params, _, inputs, threads, layout):
         start = time.perf_counter()
+        self.layout = layout
         torch.set_num_threads(threads)
         self.prepare(graph, params, inputs)
         self.sample()
         self.first_result_s = time.perf_counter() - start
 
     def prepare(self, graph, params, inputs):
-        self.net = Net(graph, params, "cpu", torch.float32)
+        self.net = Net(graph, params, "cpu", torch.float32, self.layout == "nhwc")
         self.inputs = self.net.given(inputs)
 
     def sample(self):
@@ -219,4 +220,4 @@ class CpuEager(Contender):
         return [r.numpy().copy() for r in self.results]
 
     def details(self):
-        return {"version": torch.__version__, "threads": torch.get_num_threads(), "streams": 1}
+        return {"layout": self.layout, "version": torch.__version__, "threads": torch.get_num_threads(), "streams": 1}
