@@ -8,9 +8,9 @@ import cell_table
 import records
 
 
-def left_to_do(listed, done, most):
-    """Configurations in order, without repetitions and those that the files `done` have."""
-    recorded = {cell_table.cell_of(record) for path in done for record in records.read(path)}
+def left_to_do(listed, done, most, schema=records.RUN):
+    """Configurations in order, without repetitions and those that the files `done` have records of."""
+    recorded = {cell_table.cell_of(record) for path in done for record in records.of_schema(path, schema)}
     left = [cell for cell in dict.fromkeys(listed) if (pathlib.Path(cell[0]).stem, *cell[1:]) not in recorded]
     return left[:most]
 

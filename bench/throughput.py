@@ -143,9 +143,9 @@ def check(options, refuse):
         refuse(f"--out: no folder {folder}")
     for path in options.done:
         try:
-            records.read(path)
-        except (OSError, ValueError) as error:
-            refuse(f"--done: {path}: {error}")
+            cell_loop.left_to_do([], [path], None, throughput_ratio.SCHEMA)
+        except (OSError, ValueError, KeyError, AttributeError) as error:
+            refuse(f"--done: {path}: found no records of configurations: {error}")
 
 
 def known_peers(options):
@@ -286,7 +286,7 @@ def main():
         note(str(error))
         return 2
     with tempfile.TemporaryDirectory() as work, device:
-        left = cell_loop.left_to_do(options.cells, options.done, options.most)
+        left = cell_loop.left_to_do(options.cells, options.done, options.most, throughput_ratio.SCHEMA)
         good = cell_loop.run(left, lambda *cell: measure(options, library, device, cell, work), options.out,
                              options.time_limit, note, say_result)
     return 0 if good else 1

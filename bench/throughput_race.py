@@ -74,8 +74,8 @@ class Race:
         self.rounds(list(self.points), rounds, lambda p: p.screening.append(p.window(window_s)))
 
     def finish(self, chosen, rounds, window_s):
-        """`chosen`: points; one more round in front warms up."""
-        self.rounds(chosen, 1, lambda p: p.window(window_s))
+        """`chosen`: points; a round in front warms up and tells how many requests fill a window."""
+        self.rounds(chosen, 1, lambda p: calibrate(p, window_s))
         self.rounds(chosen, rounds, lambda p: p.final.append(p.window(window_s)))
 
     def weigh(self, chosen, rounds, window_s, energy):
