@@ -385,7 +385,9 @@ typedef struct cs_pipeline_rate {
   /* Of the timed requests, microseconds: from the beginning of the copy of its inputs to the end of
    * that of its outputs; without copies, of its run. */
   double latency_us, latency_p10_us, latency_p90_us; /* median and quantiles */
-  double joules; /* of the whole board, over all that were run, nothing subtracted; NaN: unknown */
+  /* Of the whole board, over all that were run, nothing subtracted; NaN: unknown, as where the
+   * counter was begun anew meanwhile. */
+  double joules;
   int all_requests; /* that were run */
 } cs_pipeline_rate;
 /* Times `requests` (from 1) with `in_flight` of them (1 … slots) in flight, each with the inputs

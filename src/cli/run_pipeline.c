@@ -127,13 +127,17 @@ static json_t *check_json(const cs_pipeline_check *check) {
   return json;
 }
 
-/* Why there are no joules; "" where there are. */
-static cs_status add_energy(cs_device *device, json_t *record) {
+/* Why there are no joules; null where there are. */
+static cs_status add_energy(cs_device *device, const windows *all, int n, json_t *record) {
   double joules;
+  const char *reason = NULL;
   cs_status st = cs_device_energy(device, &joules);
   if (st != CS_OK && cs_status_code(st) != CS_CODE_NOT_FOUND) return st;
-  json_object_set_new(record, "no_joules",
-                      st == CS_OK ? json_null() : json_string(cs_status_message(st)));
+  if (st != CS_OK) reason = cs_status_message(st);
+  for (int k = 0; k < n && !reason; k++) {
+    if (isnan(all[k].joules)) reason = "not known: the board's energy counter was begun anew";
+  }
+  json_object_set_new(record, "no_joules", reason ? json_string(reason) : json_null());
   cs_status_free(st);
   return CS_OK;
 }
@@ -151,7 +155,7 @@ static cs_status make_record(const run_case *run, cs_pipeline *pipeline, const w
     json_array_append_new(rates, one);
   }
   json_object_set_new(*out, "verification", check ? check_json(check) : json_null());
-  return add_energy(run->device, *out);
+  return add_energy(run->device, all, n, *out);
 }
 
 /* ---- A case ---- */
