@@ -321,7 +321,8 @@ CS_API cs_status cs_session_plan_json(const cs_session *session, char **out) CS_
  * "critical_path_us":…, "area_us":… (null: not known)}, "memory":{"plan", "sequential",
  * "concurrency_costs":{"arena_bytes":…, "workspace_bytes":…}} (both of them not of a plan from a
  * file), "predicted_us":…, "timings_s":{"load":…, "passes":…,
- * "profile":…, "plan":…, "prepare":…, "upload":…}, "passes":{…}, "layouts":{…},
+ * "profile":…, "plan":…, "prepare":…, "upload":…, "upload_parts":{"buffers", "pack", "copy",
+ * "wait"}}, "passes":{…}, "layouts":{…},
  * "tasks":[{"name","op","candidate","stream","layout","time_us"}…]} */
 CS_API cs_status cs_session_info_json(const cs_session *session, char **out) CS_MUST_USE;
 
