@@ -33,11 +33,13 @@ static cs_status read_backend(const cs_device *device, char *out, size_t size) {
   return CS_OK;
 }
 
-cs_status run_check_pipeline(const cli_options *options, const cs_device *device) {
+cs_status run_check_pipeline(const cli_options *options, const cs_device *device, bool *on_cpu) {
   char backend[32];
-  if (!options->pipeline || !options->no_graph) return CS_OK;
+  *on_cpu = false;
+  if (!options->pipeline) return CS_OK;
   CS_RETURN_IF_ERROR(read_backend(device, backend, sizeof backend));
-  if (strcmp(backend, "cpu") == 0) return CS_OK;
+  *on_cpu = strcmp(backend, "cpu") == 0;
+  if (!options->no_graph || *on_cpu) return CS_OK;
   return cli_error(CS_CODE_USAGE,
                    "--pipeline %d: requests in flight are launches of CUDA graphs, so it goes "
                    "without --no-graph on this device (%s)",
@@ -179,9 +181,7 @@ done:
 }
 
 cs_status run_pipeline(run_case *run) {
-  char backend[32];
-  CS_RETURN_IF_ERROR(read_backend(run->device, backend, sizeof backend));
-  double window_s = strcmp(backend, "cpu") == 0 ? CPU_WINDOW_S : GPU_WINDOW_S;
+  double window_s = run->on_cpu ? CPU_WINDOW_S : GPU_WINDOW_S;
   for (int i = 0; i < run->n; i++) {
     run_contender *contender = &run->contenders[i];
     CS_RETURN_IF_ERROR(cs_annotate(measure(run, window_s, contender), "%s: ", contender->policy));
