@@ -1,6 +1,6 @@
-/* What candidates, order, streams, merged launches, priorities and parts of the device each bring:
- * the session's plan and another policy's, mixed, and timed in turn as whole schedules. To add a
- * variant: a function that makes it and a line in `variants`. */
+/* What candidates, order, streams, merged launches, priorities, parts of the device and early
+ * beginnings each bring: the session's plan and another policy's, mixed, and timed in turn as whole
+ * schedules. To add a variant: a function that makes it and a line in `variants`. */
 #include <jansson.h>
 
 #include "runtime/planning.h"
@@ -14,13 +14,14 @@ typedef struct mixture {
 
 /* ---- Parts of a configuration ---- */
 
-/* Without merged launches, priorities and a split. */
+/* Without merged launches, priorities and a split; all may begin early. */
 static cs_status plain(const cs_configuration *from, cs_configuration *out) {
   CS_RETURN_IF_ERROR(cs_configuration_copy(from, out));
   out->n_parts = 0;
   for (int p = 0; p < out->n; p++) {
     out->places[p].joined = false;
     out->places[p].priority = 0;
+    out->places[p].late = false;
   }
   return CS_OK;
 }
@@ -35,24 +36,43 @@ static void take_candidates(const cs_configuration *from, cs_configuration *into
   }
 }
 
-static bool has_merges(const cs_configuration *configuration) {
+static bool has_merges(const mixture *m) {
   bool any = false;
-  for (int p = 0; p < configuration->n; p++) any = any || configuration->places[p].joined;
+  for (int p = 0; p < m->own->n; p++) any = any || m->own->places[p].joined;
   return any;
 }
 
-static bool has_priorities(const cs_configuration *configuration) {
+static bool has_priorities(const mixture *m) {
   bool any = false;
-  for (int p = 0; p < configuration->n; p++) any = any || configuration->places[p].priority > 0;
+  for (int p = 0; p < m->own->n; p++) any = any || m->own->places[p].priority > 0;
   return any;
 }
 
-static bool has_parts(const cs_configuration *configuration) {
-  return configuration->n_parts > 0;
+static bool has_parts(const mixture *m) {
+  return m->own->n_parts > 0;
 }
 
-static bool has_more(const cs_configuration *configuration) {
-  return has_parts(configuration) || has_merges(configuration) || has_priorities(configuration);
+/* Whether a launch of the session's that can begin early may (`late` false) or may not. */
+static bool any_begins(const mixture *m, bool late) {
+  for (int p = 0; p < m->own->n; p++) {
+    if (m->own->places[p].late == late &&
+        cs_configuration_can_begin_early(m->own, m->model->input->choices, p)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static bool has_early(const mixture *m) {
+  return any_begins(m, false);
+}
+
+static bool has_late(const mixture *m) {
+  return any_begins(m, true);
+}
+
+static bool has_more(const mixture *m) {
+  return has_parts(m) || has_merges(m) || has_priorities(m) || has_late(m);
 }
 
 /* ---- Variants ---- */
@@ -129,12 +149,26 @@ static cs_status make_all(const mixture *m, cs_configuration *out) {
   return cs_configuration_copy(m->own, out);
 }
 
-/* Each beside the base. `applies` NULL: always; else where it is true of the session's
- * configuration. */
+/* The session's with all launches late, or none. */
+static cs_status make_begin(const mixture *m, bool late, cs_configuration *out) {
+  CS_RETURN_IF_ERROR(cs_configuration_copy(m->own, out));
+  for (int p = 0; p < out->n; p++) out->places[p].late = late;
+  return CS_OK;
+}
+
+static cs_status make_early_nowhere(const mixture *m, cs_configuration *out) {
+  return make_begin(m, true, out);
+}
+
+static cs_status make_early_everywhere(const mixture *m, cs_configuration *out) {
+  return make_begin(m, false, out);
+}
+
+/* Each beside the base. `applies` NULL: always; else where it is true of what it is made of. */
 static const struct {
   const char *name;
   cs_status (*make)(const mixture *m, cs_configuration *out);
-  bool (*applies)(const cs_configuration *own);
+  bool (*applies)(const mixture *m);
 } variants[] = {
     {"base", make_base, NULL},
     {"candidates", make_candidates, NULL},
@@ -145,6 +179,8 @@ static const struct {
     {"priority", make_priority, has_priorities},
     {"partition", make_partition, has_parts},
     {"all", make_all, has_more},
+    {"early_nowhere", make_early_nowhere, has_early},
+    {"early_everywhere", make_early_everywhere, has_late},
 };
 #define N_VARIANTS ((int)(sizeof variants / sizeof variants[0]))
 
@@ -171,7 +207,7 @@ static cs_status measure_one(cs_bench *bench, const mixture *m, int v, json_t *l
 static cs_status measure(cs_bench *bench, const mixture *m, json_t *list) {
   CS_RETURN_IF_ERROR(cs_bench_set(bench, CS_BENCH_BEST, m->base));
   for (int v = 0; v < N_VARIANTS; v++) {
-    if (variants[v].applies && !variants[v].applies(m->own)) continue;
+    if (variants[v].applies && !variants[v].applies(m)) continue;
     CS_RETURN_IF_ERROR(measure_one(bench, m, v, list));
   }
   return CS_OK;

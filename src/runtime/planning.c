@@ -188,6 +188,9 @@ static cs_status make_plan(cs_session *session, const cs_policy *policy, const c
   CS_RETURN_IF_ERROR(record_kernels(session, policy, profile, measure));
   CS_RETURN_IF_ERROR(cs_choices_of_program(profile, planned->program, &session->settings,
                                            measure->threads, &near, &planned->choices));
+  if (!session->settings.options.no_graph) {
+    cs_choices_begin_early(session->device->backend, planned->choices, planned->program->n_tasks);
+  }
   cs_policy_input input = cs_planning_input(session);
   CS_RETURN_IF_ERROR(open_model(info, &input.model));
   cs_status st = plan_by(session, policy, &input);
