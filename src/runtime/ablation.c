@@ -14,14 +14,13 @@ typedef struct mixture {
 
 /* ---- Parts of a configuration ---- */
 
-/* Without merged launches, priorities and a split; all may begin early. */
+/* Without merged launches, priorities and a split. */
 static cs_status plain(const cs_configuration *from, cs_configuration *out) {
   CS_RETURN_IF_ERROR(cs_configuration_copy(from, out));
   out->n_parts = 0;
   for (int p = 0; p < out->n; p++) {
     out->places[p].joined = false;
     out->places[p].priority = 0;
-    out->places[p].late = false;
   }
   return CS_OK;
 }
@@ -71,8 +70,19 @@ static bool has_late(const mixture *m) {
   return any_begins(m, true);
 }
 
+/* Something that can begins early in the one and not in the other. */
+static bool begins_otherwise(const mixture *m) {
+  bool any = false;
+  for (int p = 0; p < m->own->n; p++) {
+    const cs_placement *place = &m->own->places[p];
+    any = any || (place->late != place_of(m->base, place->task)->late &&
+                  cs_configuration_can_begin_early(m->own, m->model->input->choices, p));
+  }
+  return any;
+}
+
 static bool has_more(const mixture *m) {
-  return has_parts(m) || has_merges(m) || has_priorities(m) || has_late(m);
+  return has_parts(m) || has_merges(m) || has_priorities(m) || begins_otherwise(m);
 }
 
 /* ---- Variants ---- */
@@ -164,23 +174,25 @@ static cs_status make_early_everywhere(const mixture *m, cs_configuration *out) 
   return make_begin(m, false, out);
 }
 
-/* Each beside the base. `applies` NULL: always; else where it is true of what it is made of. */
+/* Each beside the base. `applies` NULL: always; else where it is true of what it is made of.
+ * `begins_as_base`: its launches begin early as those of the base do. */
 static const struct {
   const char *name;
   cs_status (*make)(const mixture *m, cs_configuration *out);
   bool (*applies)(const mixture *m);
+  bool begins_as_base;
 } variants[] = {
-    {"base", make_base, NULL},
-    {"candidates", make_candidates, NULL},
-    {"order", make_order, NULL},
-    {"streams_and_order", make_schedule, NULL},
-    {"both", make_both, NULL}, /* candidates, streams and order */
-    {"merge", make_merge, has_merges},
-    {"priority", make_priority, has_priorities},
-    {"partition", make_partition, has_parts},
-    {"all", make_all, has_more},
-    {"early_nowhere", make_early_nowhere, has_early},
-    {"early_everywhere", make_early_everywhere, has_late},
+    {"base", make_base, NULL, true},
+    {"candidates", make_candidates, NULL, true},
+    {"order", make_order, NULL, true},
+    {"streams_and_order", make_schedule, NULL, true},
+    {"both", make_both, NULL, true}, /* candidates, streams and order */
+    {"merge", make_merge, has_merges, true},
+    {"priority", make_priority, has_priorities, true},
+    {"partition", make_partition, has_parts, true},
+    {"all", make_all, has_more, false},
+    {"early_nowhere", make_early_nowhere, has_early, false},
+    {"early_everywhere", make_early_everywhere, has_late, false},
 };
 #define N_VARIANTS ((int)(sizeof variants / sizeof variants[0]))
 
@@ -199,6 +211,7 @@ static cs_status measure_made(cs_bench *bench, const char *name, const cs_config
 static cs_status measure_one(cs_bench *bench, const mixture *m, int v, json_t *list) {
   cs_configuration made = {0};
   cs_status st = variants[v].make(m, &made);
+  if (st == CS_OK && variants[v].begins_as_base) cs_configuration_begin_as(m->base, &made);
   if (st == CS_OK) st = measure_made(bench, variants[v].name, &made, list);
   cs_configuration_free(&made);
   return cs_annotate(st, "%s: ", variants[v].name);
@@ -238,13 +251,16 @@ done:
   return cs_annotate(st, "%s: ", name);
 }
 
-static cs_status base_of(const cs_policy_input *input, const char *policy, cs_configuration *out) {
+/* As it would be planned. */
+static cs_status base_of(cs_session *session, const cs_policy_input *input, const char *policy,
+                         cs_configuration *out) {
   cs_plan *plan = NULL;
   const cs_policy *found = cs_policy_find(policy);
   if (!found) return cs_error(CS_CODE_USAGE, "unknown policy \"%s\" to compare with", policy);
   CS_RETURN_IF_ERROR(cs_plan_make(found, input, &plan));
   cs_status st = cs_configuration_of_plan(plan, input->choices, out);
   cs_plan_destroy(plan);
+  if (st == CS_OK) st = cs_choose_early(session, input, NULL, out);
   return st;
 }
 
@@ -270,7 +286,7 @@ cs_status cs_session_ablate(cs_session *session, const char *policy, char **json
   }
   input = cs_planning_input(session);
   list = json_array();
-  CS_TRY(st, base_of(&input, policy, &base), done);
+  CS_TRY(st, base_of(session, &input, policy, &base), done);
   CS_TRY(st, cs_configuration_of_plan(session->planned.plan, input.choices, &own), done);
   CS_TRY(st, cs_coselect_create(&input, &m.model), done);
   CS_TRY(st, cs_bench_create(session, &input, &bench), done);

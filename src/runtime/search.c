@@ -241,6 +241,9 @@ static cs_status run_search(cs_search *s) {
   /* Under a memory limit as the policies hold it: what they plan without may not fit. */
   bool limited = s->input->memory_limit > 0;
   CS_TRY(st, cs_coselect_starts(limited ? s->limited : s->input, limited, starts, &n), done);
+  for (int i = 0; i < n; i++) { /* as they will run */
+    CS_TRY(st, cs_choose_early(s->session, s->input, s->bench, &starts[i]), done);
+  }
   CS_TRY(st, try_wholes(s, starts, &n, &begun), done);
   if (!begun) goto done;
   s->session->search.searched = true;
