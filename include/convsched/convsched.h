@@ -274,9 +274,10 @@ CS_API cs_status cs_session_latency_b2b(cs_session *session, int n, double *us) 
  * (the base launched in that order), `streams_and_order` (the plan's, with the base's candidates),
  * `both` (these and the candidates), and where the plan has them `merge` (the base with the plan's
  * merged launches), `priority` (the base with its priorities), `partition` (streams_and_order on
- * its parts of the device) and `all` (the plan). JSON: {base, samples, variants: [{name,
- * latency_us, speedup_vs_base}]}; cs_string_free releases. Errors: USAGE for an unknown policy and
- * for a session of a plan file. */
+ * its parts of the device) and `all` (the plan); where kernels of it begin early, `early_nowhere`
+ * (the plan without), and where some that could do not, `early_everywhere`. JSON: {base, samples,
+ * variants: [{name, latency_us, speedup_vs_base}]}; cs_string_free releases. Errors: USAGE for an
+ * unknown policy and for a session of a plan file. */
 CS_API cs_status cs_session_ablate(cs_session *session, const char *policy,
                                    char **json) CS_MUST_USE;
 
@@ -337,9 +338,10 @@ CS_API cs_status cs_session_explain_json(const cs_session *session, char **out) 
  * "merged" (the task whose launch it is part of, with no kernel of its own; or null), "index", "of"
  * (which of its launch's kernels, from 0), "kernel" (null: not known, nor what follows), "short"
  * (for a person), "grid" (null also for a merged launch of a simulated device), "block", "cluster",
- * "registers", "static_shared", "dynamic_shared", "local_bytes", "blocks_per_sm", "start_us", "us",
- * "class", "reason"}…], "totals":{"launches", "kernels", "launches_of_unknown_kernels" (each counts
- * as one kernel), "us", "classes":[{"class", "computes", "kernels", "us", "share"}…],
+ * "registers", "static_shared", "dynamic_shared", "local_bytes", "blocks_per_sm", "early" (whether
+ * it begins before all it waits for has ended; null: not known), "start_us", "us", "class",
+ * "reason"}…], "totals":{"launches", "kernels", "launches_of_unknown_kernels" (each counts as one
+ * kernel), "us", "classes":[{"class", "computes", "kernels", "us", "share"}…],
  * "not_computing":{"kernels", "us", "share"}}}. Times are planned ones, a launch's divided over its
  * kernels by counted durations, else by waves. */
 CS_API cs_status cs_session_kernels_json(const cs_session *session, char **out) CS_MUST_USE;

@@ -91,6 +91,9 @@ typedef struct cs_launch {
    * the same time. A backend that cannot do it refuses (BAD_INPUT). */
   int merged;
   int priority; /* 1: its blocks go before those of others that are ready; 0: normal */
+  /* It begins when what it waits for has ended, also in a set of streams that is `early`. Of a
+   * merged launch its leader's counts. */
+  bool late;
 } cs_launch;
 
 /* The streams of a schedule, and the parts of the device that they run on. */
@@ -99,8 +102,8 @@ typedef struct cs_stream_set {
   int n_parts;             /* 0: the device is not split */
   int parts[CS_MAX_PARTS]; /* units (SMs) of each */
   const int *part_of;      /* per stream: its part, -1: the whole device; NULL: all -1 */
-  /* Kernels that wait themselves for what comes before them may begin before that has ended: in a
-   * graph, on a device that is not split, where the device can (the others ignore it). */
+  /* Kernels of candidates that `begins_early` tells of may begin before what they wait for has
+   * ended: in a graph, on a device that is not split. Elsewhere nothing does. */
   bool early;
   bool beside; /* runs while other schedules do, and shares nothing that is written */
 } cs_stream_set;
@@ -111,6 +114,7 @@ typedef struct cs_kernel_info { /* one kernel of a schedule, from the driver */
   char name[256];
   int grid[3], block[3], cluster[3];
   int registers, static_shared, dynamic_shared, local_bytes, blocks_per_unit;
+  bool early; /* in its schedule it begins before some kernel that it waits for has ended */
 } cs_kernel_info;
 
 typedef struct cs_kernel_counts { /* one kernel of a schedule, counted by itself */
@@ -181,6 +185,10 @@ typedef struct cs_backend_vtable {
    * identity does not: a profile has those of every version that was ever installed. May load the
    * library. */
   cs_presence (*presence)(cs_backend *backend, const char *candidate);
+
+  /* Optional (default: none does). Whether kernels of this candidate can begin before what they
+   * wait for has ended, where cs_stream_set.early lets them. */
+  bool (*begins_early)(const cs_backend *backend, const cs_candidate *candidate);
 
   /* Prepares a candidate by id (payload helps where present). BAD_INPUT: no such candidate here. */
   cs_status (*prepare)(cs_backend *backend, const cs_op_desc *desc, const cs_candidate *candidate,

@@ -23,8 +23,8 @@ const cli_option_entry cli_option_entries[CLI_MAX_ENTRIES] = {
     {{"search-steps", KEY_SEARCH_STEPS, "N", 0, "coselect: measure at most N schedules", 1},
      CLI_PLANNING},
     {{"ablate", KEY_ABLATE, NULL, 0,
-      "Measure what the policy's candidates, order, streams, merged launches, priorities and "
-      "partitions bring against `streams`",
+      "Measure what the policy's candidates, order, streams, merged launches, priorities, "
+      "partitions and early beginnings bring against `streams`",
       1},
      CLI_RUNNING},
     {{"overlap", KEY_OVERLAP, NULL, 0,

@@ -17,6 +17,7 @@ static void print_extras(const json_t *task, long long units, cs_strbuf *text) {
     cs_strbuf_printf(text, "  merged with %s", string(task, "merged"));
   }
   if (integer(task, "priority") > 0) cs_strbuf_printf(text, "  high priority");
+  if (json_is_false(json_object_get(task, "early"))) cs_strbuf_printf(text, "  not early");
   if (units > 0) cs_strbuf_printf(text, "  on %lld SMs", units);
   cs_strbuf_printf(text, "\n");
 }

@@ -208,6 +208,16 @@ done:
   return CS_OK;
 }
 
+void cs_choices_begin_early(const cs_backend *backend, cs_task_choices *choices, int n_tasks) {
+  if (!backend->vtable->begins_early) return;
+  for (int t = 0; t < n_tasks; t++) {
+    for (int i = 0; i < choices[t].n; i++) {
+      cs_choice *choice = &choices[t].choices[i];
+      choice->early = backend->vtable->begins_early(backend, choice->candidate);
+    }
+  }
+}
+
 /* ---- Bans ---- */
 
 typedef void (*each_candidate_fn)(void *user, const char *id);

@@ -160,7 +160,8 @@ cs_status cs_realise_launches(const cs_program *program, const cs_plan *plan, cs
                           .n_waits = planned->n_waits,
                           .waits = planned->waits,
                           .merged = planned->merged,
-                          .priority = planned->priority};
+                          .priority = planned->priority,
+                          .late = planned->late};
     for (int i = 0; i < task->desc.n_inputs; i++) {
       launch->inputs[i] = cs_realised_tensor(out, program, plan, task->inputs[i]);
     }

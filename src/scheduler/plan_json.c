@@ -100,6 +100,7 @@ static cs_status write_task(json_t *tasks, const cs_plan *plan, const char *cons
     CS_RETURN_IF_ERROR(put(task, "merged", json_string(labels[plan->tasks[placed->merged].task])));
   if (placed->priority > 0)
     CS_RETURN_IF_ERROR(put(task, "priority", json_integer(placed->priority)));
+  if (placed->late) CS_RETURN_IF_ERROR(put(task, "early", json_false()));
   CS_RETURN_IF_ERROR(put(task, "workspace_offset", json_integer(placed->workspace_offset)));
   CS_RETURN_IF_ERROR(put(task, "start_us", json_real(placed->start_us)));
   CS_RETURN_IF_ERROR(put(task, "end_us", json_real(placed->end_us)));

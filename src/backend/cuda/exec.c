@@ -80,20 +80,29 @@ static cs_status plan_way(cs_exec *exec, cs_cudnn_way way) {
   return CS_OK;
 }
 
-/* Finds out what the id names. */
+/* What an id names; the way, and what follows it, where it is cuDNN's. */
+static cs_exec_kind kind_of(const char *id, cs_cudnn_way *way, const char **name) {
+  if (strncmp(id, CS_CUBLASLT_PREFIX, strlen(CS_CUBLASLT_PREFIX)) == 0) return CS_EXEC_CUBLASLT;
+  if (!cs_cudnn_way_parse(id, way, name)) return CS_EXEC_KERNEL;
+  return way->legacy ? CS_EXEC_LEGACY : CS_EXEC_GRAPH;
+}
+
+bool cs_cuda_begins_early(const cs_backend *backend, const cs_candidate *candidate) {
+  cs_cudnn_way way;
+  const char *name = NULL;
+  return backend->vtable->info(backend)->compute_capability >= CS_CUDA_EARLY_CAPABILITY &&
+         kind_of(candidate->id, &way, &name) == CS_EXEC_KERNEL;
+}
+
 static cs_status prepare_any(cs_exec *exec, const char *payload) {
   cs_cudnn_way way;
   const char *name = NULL;
-  if (strncmp(exec->id, CS_CUBLASLT_PREFIX, strlen(CS_CUBLASLT_PREFIX)) == 0) {
-    exec->kind = CS_EXEC_CUBLASLT;
-    return prepare_cublaslt(exec);
-  }
-  if (!cs_cudnn_way_parse(exec->id, &way, &name)) {
-    exec->kind = CS_EXEC_KERNEL;
+  exec->kind = kind_of(exec->id, &way, &name);
+  if (exec->kind == CS_EXEC_CUBLASLT) return prepare_cublaslt(exec);
+  if (exec->kind == CS_EXEC_KERNEL) {
     return cs_cuda_kernel_find(&exec->desc, exec->id, &exec->kernel);
   }
   CS_RETURN_IF_ERROR(plan_way(exec, way));
-  exec->kind = way.legacy ? CS_EXEC_LEGACY : CS_EXEC_GRAPH;
   return way.legacy ? prepare_legacy(exec, name) : prepare_graph(exec, name, payload);
 }
 

@@ -152,7 +152,7 @@ cs_status cs_schedule_create(cs_backend *backend, const cs_launch *launches, int
   if (!s) return cs_no_memory("a schedule", sizeof(*s));
   s->backend = cs_cuda(backend);
   s->n_streams = streams->n;
-  s->early = streams->early && s->backend->info.compute_capability >= 90;
+  s->early = streams->early && s->backend->info.compute_capability >= CS_CUDA_EARLY_CAPABILITY;
   s->beside = streams->beside;
   CS_TRY(st, copy_launches(s, launches, n), done);
   if (use_graph && s->urgent && streams->n_parts > 0) {

@@ -66,6 +66,8 @@ cs_status cs_schedule_instantiate(const cs_schedule *schedule, cudaGraph_t graph
  */
 cs_status cs_schedule_begin_early(const cs_schedule *schedule, cudaGraph_t graph,
                                   const int *node_launch, int n_nodes) CS_MUST_USE;
+/* Whether a kernel node begins before some kernel that it waits for has ended. */
+cs_status cs_node_begins_early(cudaGraphNode_t node, bool *out) CS_MUST_USE;
 
 /* timing.c */
 cs_status cs_schedule_latency(cs_schedule *schedule, int count, double *us) CS_MUST_USE;
