@@ -275,7 +275,8 @@ CS_API cs_status cs_session_latency_b2b(cs_session *session, int n, double *us) 
  * `both` (these and the candidates), and where the plan has them `merge` (the base with the plan's
  * merged launches), `priority` (the base with its priorities), `partition` (streams_and_order on
  * its parts of the device) and `all` (the plan); where kernels of it begin early, `early_nowhere`
- * (the plan without), and where some that could do not, `early_everywhere`. JSON: {base, samples,
+ * (the plan without), and where some that could do not, `early_everywhere`; where it has
+ * launch-order hints, `no_hints`. JSON: {base, samples,
  * variants: [{name, latency_us, speedup_vs_base}]}; cs_string_free releases. Errors: USAGE for an
  * unknown policy and for a session of a plan file. */
 CS_API cs_status cs_session_ablate(cs_session *session, const char *policy,

@@ -57,6 +57,7 @@ typedef struct cs_device_info {
    * (profiler/partition.h); 0: it cannot be split. */
   int part_least, part_step;
   bool priorities; /* launches may have one */
+  bool hints;      /* launches may get hints of their order, in a graph */
 } cs_device_info;
 
 /* How the device is doing now. NaN, -1 or "" : unknown. */
@@ -105,6 +106,10 @@ typedef struct cs_stream_set {
   /* Kernels of candidates that `begins_early` tells of may begin before what they wait for has
    * ended: in a graph, on a device that is not split. Elsewhere nothing does. */
   bool early;
+  /* Launches of candidates that do not begin early begin when all blocks of the latest launch
+   * before them, on another stream and not ordered with them, have begun: what is issued first gets
+   * SMs first. In a graph, on a device that is not split and has them; elsewhere there are none. */
+  bool hints;
   bool beside; /* runs while other schedules do, and shares nothing that is written */
 } cs_stream_set;
 static const cs_stream_set cs_one_stream = {.n = 1};

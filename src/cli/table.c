@@ -80,7 +80,8 @@ static const struct {
                 {"partition", "streams and order on parts"},
                 {"all", "all of it"},
                 {"early_nowhere", "its plan without early beginnings"},
-                {"early_everywhere", "with all of them"}};
+                {"early_everywhere", "with all of them"},
+                {"no_hints", "without launch-order hints"}};
 
 /* NaN: it was not measured. */
 static double gain_of(const json_t *ablation, const char *name) {

@@ -14,10 +14,11 @@ typedef struct mixture {
 
 /* ---- Parts of a configuration ---- */
 
-/* Without merged launches, priorities and a split. */
+/* Without merged launches, priorities, hints and a split. */
 static cs_status plain(const cs_configuration *from, cs_configuration *out) {
   CS_RETURN_IF_ERROR(cs_configuration_copy(from, out));
   out->n_parts = 0;
+  out->hints = false;
   for (int p = 0; p < out->n; p++) {
     out->places[p].joined = false;
     out->places[p].priority = 0;
@@ -81,8 +82,12 @@ static bool begins_otherwise(const mixture *m) {
   return any;
 }
 
+static bool has_hints(const mixture *m) {
+  return m->own->hints;
+}
+
 static bool has_more(const mixture *m) {
-  return has_parts(m) || has_merges(m) || has_priorities(m) || begins_otherwise(m);
+  return has_hints(m) || has_parts(m) || has_merges(m) || has_priorities(m) || begins_otherwise(m);
 }
 
 /* ---- Variants ---- */
@@ -174,6 +179,12 @@ static cs_status make_early_everywhere(const mixture *m, cs_configuration *out) 
   return make_begin(m, false, out);
 }
 
+static cs_status make_no_hints(const mixture *m, cs_configuration *out) {
+  CS_RETURN_IF_ERROR(cs_configuration_copy(m->own, out));
+  out->hints = false;
+  return CS_OK;
+}
+
 /* Each beside the base. `applies` NULL: always; else where it is true of what it is made of.
  * `begins_as_base`: its launches begin early as those of the base do. */
 static const struct {
@@ -193,6 +204,7 @@ static const struct {
     {"all", make_all, has_more, false},
     {"early_nowhere", make_early_nowhere, has_early, false},
     {"early_everywhere", make_early_everywhere, has_late, false},
+    {"no_hints", make_no_hints, has_hints, false},
 };
 #define N_VARIANTS ((int)(sizeof variants / sizeof variants[0]))
 

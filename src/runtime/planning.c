@@ -85,6 +85,7 @@ cs_policy_input cs_planning_input(const cs_session *session) {
                            .n_splits = session->n_splits,
                            /* Without a graph a stream has a priority, and no launch. */
                            .priorities = info->priorities && !options->no_graph,
+                           .hints = info->hints && !options->no_graph,
                            .search_steps = options->search_steps};
   memcpy(input.splits, session->splits, sizeof input.splits);
   return input;

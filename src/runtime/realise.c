@@ -126,6 +126,7 @@ cs_status cs_realised_reschedule(cs_realised *realised, const cs_plan *plan) {
                            .n_parts = plan->n_parts,
                            .part_of = plan->stream_part,
                            .early = true,
+                           .hints = plan->hints,
                            .beside = realised->beside};
   memcpy(streams.parts, plan->parts, sizeof streams.parts);
   CS_RETURN_IF_ERROR(vtable->schedule_create(realised->backend, realised->launches,

@@ -196,6 +196,7 @@ static cs_status run_round(cs_search *s, const cs_configuration *starts, int n) 
   CS_RETURN_IF_ERROR(cs_search_merges(s));
   CS_RETURN_IF_ERROR(cs_search_streams(s));
   CS_RETURN_IF_ERROR(cs_search_order(s));
+  CS_RETURN_IF_ERROR(cs_search_hints(s));
   CS_RETURN_IF_ERROR(cs_search_early(s));
   CS_RETURN_IF_ERROR(cs_search_pairs(s));
   CS_RETURN_IF_ERROR(cs_search_priorities(s));

@@ -120,6 +120,11 @@ cs_status cs_search_early_at_all(cs_search *s) CS_MUST_USE;
 /* Some do: those of a candidate, halves of the launch order, halves of these, … single ones. */
 cs_status cs_search_early(cs_search *s) CS_MUST_USE;
 
+/* ---- search_hints.c ---- */
+
+/* With hints of the launch order where the best has none, without them where it has. */
+cs_status cs_search_hints(cs_search *s) CS_MUST_USE;
+
 /* ---- search_parts.c ---- */
 
 /* High priority for all of the critical path, then the other priority for single launches. */

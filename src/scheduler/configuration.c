@@ -26,6 +26,7 @@ cs_status cs_configuration_of_plan(const cs_plan *plan, const cs_task_choices *c
                                     .priority = task->priority,
                                     .late = task->late};
   }
+  out->hints = plan->hints;
   if (plan->n_parts == 0) return CS_OK;
   out->n_parts = plan->n_parts;
   memcpy(out->parts, plan->parts, sizeof out->parts);
@@ -71,7 +72,8 @@ static bool same_split(const cs_configuration *a, const cs_configuration *b) {
 }
 
 bool cs_configuration_equal(const cs_configuration *a, const cs_configuration *b) {
-  return a->n == b->n && cs_placements_equal(a->places, b->places, a->n) && same_split(a, b);
+  return a->n == b->n && a->hints == b->hints && cs_placements_equal(a->places, b->places, a->n) &&
+         same_split(a, b);
 }
 
 int cs_configuration_position(const cs_configuration *configuration, int task) {
@@ -200,6 +202,7 @@ static bool valid_split(const cs_configuration *configuration, const cs_policy_i
 bool cs_configuration_valid(const cs_configuration *configuration, const cs_policy_input *input) {
   const cs_program *program = input->program;
   if (configuration->n != program->n_tasks || !valid_split(configuration, input)) return false;
+  if (configuration->hints && (!input->hints || configuration->n_parts > 0)) return false;
   uint64_t *done = cs_calloc(cs_bit_words(program->n_tasks), sizeof *done);
   bool valid = done != NULL;
   for (int p = 0; valid && p < configuration->n; p++) {
@@ -241,6 +244,7 @@ cs_status cs_configuration_fill(const cs_configuration *configuration, const cs_
     out->tasks[p].late = place->late;
     if (place->joined && p > 0) out->tasks[p].merged = cs_plan_leader(out, p - 1);
   }
+  out->hints = configuration->hints;
   CS_RETURN_IF_ERROR(fill_split(configuration, out));
   return cs_plan_fill_waits(out, input->program);
 }

@@ -23,6 +23,7 @@ typedef struct cs_configuration {
   int n;
   int parts[CS_MAX_PARTS], n_parts;  /* SMs of each part of the device; n_parts 0: no split */
   int part_of[CS_MAX_SPLIT_STREAMS]; /* where split, per stream: its part, -1: the whole device */
+  bool hints;                        /* of the launch order; not where split */
 } cs_configuration;
 
 /* Room for n placements, all zero. */
@@ -40,8 +41,8 @@ int cs_configuration_position(const cs_configuration *configuration, int task);
 /* Numbers streams by first appearance, so that equal schedules are equal configurations. */
 void cs_configuration_number_streams(cs_configuration *configuration);
 /* Every task once, behind those it depends on; streams and choices that there are; joined
- * placements that one launch can run; priorities and a split only as the input allows them, and not
- * both: CUDA gives kernels on a part of the device no priority. */
+ * placements that one launch can run; priorities, hints and a split only as the input allows them,
+ * and a split without the others: CUDA gives kernels on a part of the device no priority. */
 bool cs_configuration_valid(const cs_configuration *configuration, const cs_policy_input *input);
 
 /* Placements and waits of a plan; the rest is cs_plan_finish's. */
@@ -72,9 +73,9 @@ bool cs_placement_joins(const cs_placement *places, int p, const cs_policy_input
 /* ---- In a profile: measured configurations are candidates of the whole program ---- */
 
 /* "task.stream.candidate" for each placement, the candidate as the hash of its id, behind it '+'
- * where it is joined, '^' where its priority is high and '~' where it is late; then, where the
- * device is split, "@SMs,…:part,…", the part of each stream ('-': the whole device). What a profile
- * keeps as the id. */
+ * where it is joined, '^' where its priority is high and '~' where it is late; then '!' where there
+ * are hints; or, where the device is split, "@SMs,…:part,…", the part of each stream ('-': the
+ * whole device). What a profile keeps as the id. */
 cs_status cs_configuration_text(const cs_configuration *configuration,
                                 const cs_task_choices *choices, char **out) CS_MUST_USE;
 /* False: not of this program, or of a candidate that is no choice (any more). */

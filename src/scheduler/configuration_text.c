@@ -32,6 +32,7 @@ cs_status cs_configuration_text(const cs_configuration *configuration,
                      place->joined ? "+" : "", place->priority > 0 ? "^" : "",
                      place->late ? "~" : "");
   }
+  if (configuration->hints) cs_strbuf_printf(&text, " !");
   if (configuration->n_parts > 0) split_text(configuration, &text);
   return cs_strbuf_take(&text, out);
 }
@@ -99,6 +100,8 @@ static bool parse(const char *at, const cs_policy_input *input, cs_configuration
   for (int p = 0; p < out->n; p++) {
     if (!parse_place(&at, input, &out->places[p])) return false;
   }
+  out->hints = *at == '!';
+  at += out->hints;
   if (*at == '@' && !parse_split(&at, out)) return false;
   return *at == '\0' && cs_configuration_valid(out, input);
 }

@@ -54,6 +54,7 @@ typedef struct cs_plan {
   int n_streams;
   int parts[CS_MAX_PARTS], n_parts; /* SMs of each part of the device; n_parts 0: no split */
   int *stream_part; /* per stream: its part, -1: the whole device; NULL where there is no split */
+  bool hints;       /* of the launch order, between streams (cs_stream_set) */
   cs_plan_task *tasks; /* launch order */
   int n_tasks;
   int64_t *buffer_offsets; /* per program buffer, bytes into the arena, 256-aligned */

@@ -9,10 +9,10 @@
 #include "scheduler/member.h"
 #include "scheduler/task_labels.h"
 
-static const char *const root_keys[] = {"schema",       "policy",         "graph_hash",  "device",
-                                        "precision",    "batch",          "seed",        "streams",
-                                        "predicted_us", "workspace_peak", "arena_bytes", "layouts",
-                                        "tasks",        "buffers",        "split"};
+static const char *const root_keys[] = {
+    "schema", "policy",  "graph_hash",   "device",         "precision",   "batch",
+    "seed",   "streams", "predicted_us", "workspace_peak", "arena_bytes", "layouts",
+    "tasks",  "buffers", "split",        "launch_hints"};
 static const char *const task_keys[] = {"name",     "stream", "waits",     "workspace_offset",
                                         "start_us", "end_us", "candidate", "merged",
                                         "priority", "early"};
@@ -37,7 +37,9 @@ static cs_status read_precision(const char *text, cs_plan *plan) {
 static cs_status read_head(json_t *root, cs_plan *plan) {
   const char *text;
   int64_t number;
-  CS_RETURN_IF_ERROR(READ_KEYS(root, "$", root_keys, 1));
+  CS_RETURN_IF_ERROR(READ_KEYS(root, "$", root_keys, 2));
+  if (json_object_get(root, "launch_hints"))
+    CS_RETURN_IF_ERROR(cs_member_bool(root, "$", "launch_hints", &plan->hints));
   CS_RETURN_IF_ERROR(cs_member_text(root, "$", "schema", &text));
   if (strcmp(text, "convsched.plan/1") != 0)
     return cs_error(CS_CODE_BAD_INPUT, "$.schema: found \"%s\", wanted \"convsched.plan/1\"", text);

@@ -7,6 +7,7 @@
 #include <jansson.h>
 
 #define ALL_EARLY_US 1000
+#define HINTS_US (-15) /* what launch-order hints add */
 
 /* ---- The backend: the CPU's, but for what it tells of early beginnings and of times ---- */
 
@@ -26,7 +27,7 @@ static bool all_begin_early(const cs_backend *backend, const cs_candidate *candi
 
 static cs_status create(cs_backend *backend, const cs_launch *launches, int n,
                         const cs_stream_set *streams, bool use_graph, cs_schedule **out) {
-  double us = ALL_EARLY_US;
+  double us = ALL_EARLY_US + (streams->hints ? HINTS_US : 0);
   int free_one = 0;
   for (int i = 0; i < n; i++) {
     if (launches[i].late) us += late_us[launches[i].name[0] != 'r'];
@@ -200,6 +201,12 @@ static void the_ablation_tells_of_it(void **state) {
   assert_float_equal(latency_of(ablation, "early_everywhere"), ALL_EARLY_US, 0.01);
   assert_float_equal(latency_of(ablation, "early_nowhere"),
                      (float)(ALL_EARLY_US - 40 + 10 * (n - 2)), 0.01);
+  assert_float_equal(latency_of(ablation, "no_hints"), -1, 0);
+  json_decref(ablation);
+  session->planned.plan->hints = true; /* as if they had been found */
+  ablation = ablate(session);
+  assert_float_equal(latency_of(ablation, "all"), ALL_EARLY_US - 40 + HINTS_US, 0.01);
+  assert_float_equal(latency_of(ablation, "no_hints"), ALL_EARLY_US - 40, 0.01);
   json_decref(ablation);
   cs_session_destroy(session);
   tell_no_more();

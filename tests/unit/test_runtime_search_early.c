@@ -1,5 +1,5 @@
-/* Which early beginnings a measured search tries: against a stand-in for the measuring, by made-up
- * gains of launches that begin late. No device needed. */
+/* Which early beginnings, and hints of the launch order, a measured search tries: against a
+ * stand-in for the measuring, by made-up gains of launches that begin late. No device needed. */
 #include "runtime/search_state.h"
 #include "unit/scheduler_fixture.h"
 
@@ -9,6 +9,7 @@
 /* ---- The stand-in ---- */
 
 static double gain[TASKS];      /* of each task that begins late, microseconds */
+static double hint_gain;        /* of hints */
 static int late_of[MOST_TRIES]; /* tasks that were late in each that was tried */
 static int n_tried;
 
@@ -17,7 +18,7 @@ static double cost(const cs_configuration *configuration) {
   for (int p = 0; p < configuration->n; p++) {
     if (configuration->places[p].late) us -= gain[configuration->places[p].task];
   }
-  return us;
+  return configuration->hints ? us - hint_gain : us;
 }
 
 cs_status cs_search_try(cs_search *s, const cs_configuration *configuration) {
@@ -167,6 +168,37 @@ static void a_merged_launch_is_one(void **state) {
   destroy(&s);
 }
 
+/* On where they gain, off again where they do not any more; not where nothing could have them. */
+static void hints_are_tried_on_and_off(void **state) {
+  (void)state;
+  subject s;
+  make(&s);
+  hint_gain = 1;
+  assert_ok(cs_search_hints(&s.search)); /* a device that has none */
+  s.input.hints = true;
+  assert_ok(cs_search_hints(&s.search)); /* one stream */
+  assert_int_equal(n_tried, 0);
+  for (int t = 0; t < TASKS; t++) s.search.best.places[t].stream = t % 2;
+  assert_ok(cs_search_hints(&s.search));
+  assert_int_equal(n_tried, 1);
+  assert_true(s.search.best.hints);
+  hint_gain = -1;
+  s.search.best_us = cost(&s.search.best);
+  assert_ok(cs_search_hints(&s.search));
+  assert_false(s.search.best.hints);
+  assert_ok(cs_search_hints(&s.search)); /* rejected */
+  assert_false(s.search.best.hints);
+  assert_int_equal(n_tried, 3);
+  for (int t = 0; t < TASKS; t++) s.f.choices[t].choices[0].early = true; /* they wait themselves */
+  assert_ok(cs_search_hints(&s.search));
+  for (int t = 0; t < TASKS; t++) s.f.choices[t].choices[0].early = false;
+  s.search.best.n_parts = 1;
+  assert_ok(cs_search_hints(&s.search));
+  assert_int_equal(n_tried, 3);
+  hint_gain = 0;
+  destroy(&s);
+}
+
 static void nothing_is_tried_where_nothing_can_begin_early(void **state) {
   (void)state;
   subject s;
@@ -194,6 +226,7 @@ int main(void) {
       cmocka_unit_test(launches_of_one_candidate_come_together),
       cmocka_unit_test(single_launches_are_reached),
       cmocka_unit_test(a_merged_launch_is_one),
+      cmocka_unit_test(hints_are_tried_on_and_off),
       cmocka_unit_test(nothing_is_tried_where_nothing_can_begin_early),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,7 +51,9 @@ static void random_configuration(const fixture *f, cs_rng *rng, const cs_policy_
     place->joined = cs_placement_joins(out->places, p, input);
     if (!place->joined) *place = kept;
   }
+  out->hints = below(rng, 2);
   if (below(rng, 4) > 0) return;
+  out->hints = false; /* not both */
   out->n_parts = 1 + below(rng, CS_MAX_PARTS);
   for (int p = 0; p < out->n; p++) out->places[p].priority = 0; /* not both */
   for (int i = 0; i < out->n_parts; i++) out->parts[i] = 1 + below(rng, 33);
@@ -228,7 +230,7 @@ static void one_program(cs_rng *rng, tally *count) {
   cs_plan *plan = NULL;
   mergeable_program(&f, rng, 3 + below(rng, 30));
   cs_policy_input input = fixture_input(&f, 1 + below(rng, 4), 0, 0);
-  input.priorities = true;
+  input.priorities = input.hints = true;
   random_configuration(&f, rng, &input, &configuration);
   input.n_splits = configuration.n_parts > 0;
   input.splits[0].n = configuration.n_parts;
@@ -360,6 +362,11 @@ static void wrong_configurations_are_refused(void **state) {
   WRONG("0.0.%.*s 1.0.%.*s+ 2.0.%.*s @1,1,1,1,1:0", H, H, H); /* too many */
   WRONG("0.0.%.*s 1.0.%.*s+ 2.0.%.*s @100,32:0x", H, H, H);
   WRONG("0.0.%.*s^ 1.0.%.*s 2.0.%.*s @100,32:0", H, H, H); /* a priority on a part */
+  WRONG("0.0.%.*s 1.0.%.*s 2.0.%.*s !", H, H, H);          /* hints where there are none */
+  input.hints = true;
+  WRONG("0.0.%.*s 1.0.%.*s 2.0.%.*s !@100,32:0", H, H, H); /* hints on parts */
+  WRONG("0.0.%.*s 1.0.%.*s 2.0.%.*s!", H, H, H);
+  WRONG("0.0.%.*s 1.0.%.*s 2.0.%.*s !!", H, H, H);
   char high[160];
   snprintf(high, sizeof high, "0.0.%.*s^ 1.0.%.*s 2.0.%.*s", H, H, H);
   input.n_splits = 0; /* a split where none is allowed, and a priority where there are none */

@@ -96,8 +96,8 @@ static void a_plan_comes_back_as_it_was(void **state) {
   }
 }
 
-/* A file that does not say which tasks may begin early is of a plan in which all may: that is how
- * plans without a choice of it run. */
+/* A file that does not say which tasks may begin early is of a plan in which all may, without
+ * hints: that is how plans without a choice of them run. */
 static void what_a_plan_does_not_say_begins_early(void **state) {
   (void)state;
   subject s;
@@ -106,14 +106,22 @@ static void what_a_plan_does_not_say_begins_early(void **state) {
   assert_null(strstr(s.text, "\"early\""));
   assert_ok(cs_plan_from_json(s.text, strlen(s.text), "plan.json", s.graph, &back));
   for (int p = 0; p < back->n_tasks; p++) assert_false(back->tasks[p].late);
+  assert_false(back->hints);
   cs_plan_destroy(back);
   back = NULL;
   json_t *root = json_loads(s.text, 0, NULL);
   json_object_set_new(json_array_get(json_object_get(root, "tasks"), 0), "early", json_true());
   json_object_set_new(json_array_get(json_object_get(root, "tasks"), 1), "early", json_false());
+  json_object_set_new(root, "launch_hints", json_true());
   char *said = json_dumps(root, 0);
   assert_ok(cs_plan_from_json(said, strlen(said), "plan.json", s.graph, &back));
   for (int p = 0; p < back->n_tasks; p++) assert_int_equal(back->tasks[p].late, p == 1);
+  assert_true(back->hints);
+  char *again = NULL;
+  assert_ok(cs_plan_to_json(back, s.program, &again));
+  assert_non_null(strstr(again, "\"early\": false"));
+  assert_non_null(strstr(again, "\"launch_hints\": true"));
+  free(again);
   cs_plan_destroy(back);
   free(said);
   json_decref(root);
@@ -324,6 +332,7 @@ static const edit merged_edits[] = {
     {"tasks/%d/priority", "null", ".priority: found null, wanted an integer"},
     {"tasks/%d/early", "%e", "wanted a task that begins as early"},
     {"tasks/%d/early", "1", ".early: found an integer, wanted true or false"},
+    {"launch_hints", "1", "$.launch_hints: found an integer, wanted true or false"},
     {"split", "[]", "$.split: found an array, wanted an object"},
     {"split/streams", NULL, "$.split: key \"streams\" is missing"},
     {"split/more", "1", "$.split: unknown key \"more\""},

@@ -27,16 +27,25 @@ static cs_status list_edges(cudaGraphNode_t node, cudaGraphNode_t **from, cudaGr
   return edges_to(node, *from, *edges, n);
 }
 
+cs_status cs_graph_add_edge(cudaGraph_t graph, cudaGraphNode_t from, cudaGraphNode_t to,
+                            const cudaGraphEdgeData *data) {
+#if CUDART_VERSION >= 13000
+  cudaError_t result = cudaGraphAddDependencies(graph, &from, &to, data, 1);
+#else
+  cudaError_t result = cudaGraphAddDependencies_v2(graph, &from, &to, data, 1);
+#endif
+  return cs_cuda_status(result, "adding an edge (port %d) to a CUDA graph", data->from_port);
+}
+
 static cs_status replace_edge(cudaGraph_t graph, cudaGraphNode_t from, cudaGraphNode_t to,
                               const cudaGraphEdgeData *old, const cudaGraphEdgeData *new) {
 #if CUDART_VERSION >= 13000
   cudaError_t result = cudaGraphRemoveDependencies(graph, &from, &to, old, 1);
-  if (result == cudaSuccess) result = cudaGraphAddDependencies(graph, &from, &to, new, 1);
 #else
   cudaError_t result = cudaGraphRemoveDependencies_v2(graph, &from, &to, old, 1);
-  if (result == cudaSuccess) result = cudaGraphAddDependencies_v2(graph, &from, &to, new, 1);
 #endif
-  return cs_cuda_status(result, "letting a kernel begin early");
+  CS_RETURN_IF_ERROR(cs_cuda_status(result, "letting a kernel begin early"));
+  return cs_graph_add_edge(graph, from, to, new);
 }
 
 static bool is_plain(const cudaGraphEdgeData *edge) {
