@@ -126,6 +126,9 @@ char *cli_plan_policy(const char *path);
  * check). Found out before anything is measured; leaves an existing file as it is. */
 cs_status cli_check_writable(const char *path) CS_MUST_USE;
 
+/* USAGE where a file that is written (--json, --output) is one that is read, or the other. */
+cs_status cli_check_files(const cli_options *options) CS_MUST_USE;
+
 /* Appends text and a newline to stdout; IO error when it cannot be written. */
 cs_status cli_print(const char *text) CS_MUST_USE;
 

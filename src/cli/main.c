@@ -229,7 +229,8 @@ int main(int argc, char **argv) {
   cli_command_line = line ? line : "convsched";
   cli_options options;
   cli_parse(command, argc - 1, argv + 1, &options);
-  cs_status status = command->run(&options);
+  cs_status status = cli_check_files(&options);
+  if (status == CS_OK) status = command->run(&options);
   cli_end_progress();
   int code = exit_code(status);
   if (status != CS_OK) fprintf(stderr, "convsched: %s\n", cs_status_message(status));

@@ -86,9 +86,19 @@ static cs_status plan_anew(cs_session *session) {
   return cs_planning_run(session);
 }
 
+/* The same library wants more workspace than the file says: the file is damaged. */
+static cs_status damaged(const cs_session *session, cs_status st) {
+  if (session->realised.missing.grown == 0) return st;
+  cs_status told =
+      cs_error(CS_CODE_BAD_INPUT, "%s: %s", session->settings.plan_path, cs_status_message(st));
+  cs_status_free(st);
+  return told;
+}
+
 cs_status cs_session_realise(cs_session *session) {
   cs_status st = realise(session);
-  if (st == CS_OK || !session->settings.plan_path || !is_outdated(session)) return st;
+  if (st == CS_OK || !session->settings.plan_path) return st;
+  if (!is_outdated(session)) return damaged(session, st);
   cs_status_free(st);
   CS_RETURN_IF_ERROR(plan_anew(session));
   return realise(session);

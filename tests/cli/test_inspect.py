@@ -206,6 +206,7 @@ class Cpu(Kernels):
     def test_use(self):
         model = self.model()
         self.refused(self.execute("inspect", model, "--device", "cpu"), USAGE, "--device goes with --kernels")
+        self.refused(self.execute("inspect", model, "--json", "out.json"), USAGE, "--json goes with --kernels")
         self.refused(self.inspect(model, "--format", "csv", device="cpu"), USAGE, "text or json")
         self.refused(self.inspect(model, "--policy", "all", device="cpu"), USAGE, "a plan is of one policy")
         self.refused(self.inspect(model, "--batch", "1,2", device="cpu"), USAGE, "one --batch")
