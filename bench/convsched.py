@@ -79,8 +79,51 @@ class Verification(ctypes.Structure):
         return record
 
 
+class PipelineRate(ctypes.Structure):
+    """cs_pipeline_rate."""
+    _fields_ = [
+        ("requests", ctypes.c_int),
+        ("seconds", ctypes.c_double),
+        ("images_per_s", ctypes.c_double),
+        ("host_images_per_s", ctypes.c_double),
+        ("latency_us", ctypes.c_double),
+        ("latency_p10_us", ctypes.c_double),
+        ("latency_p90_us", ctypes.c_double),
+        ("joules", ctypes.c_double),
+        ("all_requests", ctypes.c_int),
+    ]
+
+
+class PipelineCheck(ctypes.Structure):
+    """cs_pipeline_check."""
+    _fields_ = [
+        ("passed", ctypes.c_bool),
+        ("requests", ctypes.c_int),
+        ("bitwise_applies", ctypes.c_bool),
+        ("bitwise_equal", ctypes.c_bool),
+        ("rel_l2", ctypes.c_double),
+        ("problem", ctypes.c_char * 256),
+    ]
+
+    def as_record(self):
+        record = {"passed": self.passed, "requests": self.requests, "rel_l2": self.rel_l2,
+                  "bitwise_equal": self.bitwise_equal if self.bitwise_applies else None}
+        if not self.passed:
+            record["problem"] = os.fsdecode(self.problem)
+        return record
+
+
 def _encoded(text):
     return None if text is None else os.fsencode(text)
+
+
+def _views(arrays):
+    """(pointers, sizes, count, what must live as long) of float32 buffers."""
+    # numpy arrays give their address; anything else goes through the buffer protocol.
+    buffers = [(ctypes.c_float * (memoryview(a).nbytes // 4)).from_buffer(a) for a in arrays]
+    pointers = (ctypes.c_void_p * len(arrays))(*[ctypes.addressof(b) for b in buffers])
+    sizes = (ctypes.c_int64 * len(arrays))(*[len(b) for b in buffers])
+    return pointers, sizes, len(arrays), buffers
 
 
 class Library:
@@ -94,8 +137,10 @@ class Library:
         self.c.cs_version_string.restype = ctypes.c_char_p
         self.c.cs_string_free.argtypes = [ctypes.c_void_p]
         self.c.cs_string_free.restype = None
+        self.c.cs_pipeline_arena_bytes.restype = ctypes.c_int64
+        self.c.cs_pipeline_how.restype = ctypes.c_char_p
         for name in ("cs_graph_destroy", "cs_device_close", "cs_session_destroy",
-                     "cs_session_options_init"):
+                     "cs_session_options_init", "cs_pipeline_destroy"):
             getattr(self.c, name).restype = None
 
     @property
@@ -196,6 +241,12 @@ class Device(Handle):
     def info(self):
         return self.library.json("cs_device_info_json", self.handle)
 
+    def energy(self):
+        """Joules that the whole board has used so far; Error where there is no counter, and why."""
+        joules = ctypes.c_double()
+        self.library.call("cs_device_energy", self.handle, ctypes.byref(joules))
+        return joules.value
+
 
 class Session(Handle):
     destroy = "cs_session_destroy"
@@ -220,15 +271,8 @@ class Session(Handle):
 
     def run(self, inputs, outputs):
         """`inputs`, `outputs`: float32 buffers, row-major NCHW, in the graph's order."""
-        def views(arrays):
-            # numpy arrays give their address; anything else goes through the buffer protocol.
-            buffers = [(ctypes.c_float * (memoryview(a).nbytes // 4)).from_buffer(a) for a in arrays]
-            pointers = (ctypes.c_void_p * len(arrays))(*[ctypes.addressof(b) for b in buffers])
-            sizes = (ctypes.c_int64 * len(arrays))(*[len(b) for b in buffers])
-            return pointers, sizes, len(arrays), buffers
-
-        in_pointers, in_sizes, n_inputs, keep_in = views(inputs)
-        out_pointers, out_sizes, n_outputs, keep_out = views(outputs)
+        in_pointers, in_sizes, n_inputs, keep_in = _views(inputs)
+        out_pointers, out_sizes, n_outputs, keep_out = _views(outputs)
         self.library.call("cs_session_run", self.handle, in_pointers, in_sizes, n_inputs, out_pointers,
                           out_sizes, n_outputs)
         del keep_in, keep_out
@@ -250,3 +294,45 @@ class Session(Handle):
 
     def info(self):
         return self.library.json("cs_session_info_json", self.handle)
+
+
+class Pipeline(Handle):
+    """Requests of a session's plan in flight, in `slots` slots. Keeps the session from being collected, which
+    must not be closed before it."""
+    destroy = "cs_pipeline_destroy"
+
+    def __init__(self, session, slots):
+        super().__init__(session.library)
+        self.session, self.slots = session, slots
+        self.library.call("cs_pipeline_create", session.handle, slots, ctypes.byref(self.handle))
+
+    def submit(self, slot, inputs=None):
+        """Begins a request; `inputs` as of Session.run, None: those that the slot had last."""
+        pointers, sizes, count, keep = _views(inputs) if inputs is not None else (None, None, 0, None)
+        self.library.call("cs_pipeline_submit", self.handle, slot, pointers, sizes, count)
+        del keep
+
+    def wait(self, slot, outputs=None):
+        """Waits for the slot's request and fills `outputs`, if they are wanted."""
+        pointers, sizes, count, keep = _views(outputs) if outputs is not None else (None, None, 0, None)
+        self.library.call("cs_pipeline_wait", self.handle, slot, pointers, sizes, count)
+        del keep
+
+    def window(self, in_flight, requests, copies=True):
+        """A PipelineRate of so many requests timed, so many of them in flight."""
+        rate = PipelineRate()
+        self.library.call("cs_pipeline_window", self.handle, in_flight, requests, ctypes.c_bool(copies),
+                          ctypes.byref(rate))
+        return rate
+
+    def verify(self):
+        """A PipelineCheck: every slot, all in flight, against the session alone."""
+        check = PipelineCheck()
+        self.library.call("cs_pipeline_verify", self.handle, ctypes.byref(check))
+        return check
+
+    def arena_bytes(self):
+        return self.library.c.cs_pipeline_arena_bytes(self.handle)
+
+    def how(self):
+        return self.library.c.cs_pipeline_how(self.handle).decode()

@@ -40,7 +40,7 @@ def load(folder):
     """(file name, record), the oldest first."""
     paths = [path for path in folder.glob("*.jsonl")
              if any(re.search(rf"-{kind}(-|$)", path.stem) for kind in KINDS)]
-    return [(path.name, record) for path in sorted(paths, key=age) for record in records.read(path)]
+    return [(path.name, record) for path in sorted(paths, key=age) for record in records.of_schema(path)]
 
 
 def newest(found, wanted):

@@ -7,8 +7,9 @@
 #                                                     (ctest -L gpu), records cells (bench/cells.py OPTIONS)
 #   bench/gpu_session.sh peers ARCHIVE.tar.xz [OPTIONS]  likewise, but without the tests, and what it records are
 #                                                     comparisons with other systems (bench/peers.py OPTIONS)
+#   bench/gpu_session.sh throughput ARCHIVE.tar.xz OPTIONS  likewise, with requests in flight (bench/throughput.py)
 #
-# Environment of `run` and `peers`:
+# Environment of `run`, `peers` and `throughput`:
 #   OUT             folder for results (there, empty): records.jsonl.gz (records.jsonl until the end) and
 #                   session.tar.xz.00, .01, … (join with cat): measurements (cache/), logs, records
 #   CS_SECONDS      for everything (540); of these CS_PACK_SECONDS (30) are kept for packing the results
@@ -116,8 +117,8 @@ tell() {
     grep -E '\*\*\*(Skipped|Not Run)' "$work/ctest.txt" | cut -c1-150 || true
   fi
   echo "== $kind: exit code $code, $((SECONDS - begun)) s"
-  if [ "$kind" = peers ]; then
-    grep -E '^peers: |Error' "$work/peers.log" | cut -c1-500 || true
+  if [ "$kind" != cells ]; then
+    grep -E "^$kind: |Error" "$work/$kind.log" | cut -c1-500 || true
     return
   fi
   grep -E '^convsched: ' "$work/cells.log" | grep -v ': search: ' | cut -c1-200 | sort | uniq -c | sort -rn | head -n 6 || true
@@ -130,12 +131,12 @@ record_cells() {
 }
 
 # A configuration that does not end is interrupted, so that the others' records come back.
-record_peers() {
+record_beside() {
   local limit
   limit=$(left)
   mkdir -p "$work/cache/convsched/v1"
-  timeout -k 10 -s INT "$limit" python3 bench/peers.py --lib "$build/libconvsched.so" \
-    --cache-dir "$work/cache/convsched/v1" --out "$OUT/records.jsonl" --time-limit "$limit" "$@" 2>"$work/peers.log"
+  timeout -k 10 -s INT "$limit" python3 "bench/$kind.py" --lib "$build/libconvsched.so" \
+    --cache-dir "$work/cache/convsched/v1" --out "$OUT/records.jsonl" --time-limit "$limit" "$@" 2>"$work/$kind.log"
 }
 
 session() {
@@ -152,7 +153,7 @@ session() {
   "$build/convsched" doctor >"$work/doctor.txt" 2>&1 || true
   run_tests
   code=0
-  "record_$kind" "$@" || code=$?
+  if [ "$kind" = cells ]; then record_cells "$@" || code=$?; else record_beside "$@" || code=$?; fi
   collect
   tell
   [ "$code" -eq 0 ] && { [ "$tests" = ok ] || [ "$tests" = none ]; }
@@ -160,12 +161,13 @@ session() {
 
 run() { session cells "$@"; }
 peers() { session peers "$@"; }
+throughput() { session throughput "$@"; }
 
 case ${1:-} in
   pack) [ $# -eq 3 ] || die "pack wants BUILD and ARCHIVE" ;;
-  run | peers) [ $# -ge 2 ] || die "$1 wants ARCHIVE" ;;
+  run | peers | throughput) [ $# -ge 2 ] || die "$1 wants ARCHIVE" ;;
   *)
-    sed -n '2,22s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
+    sed -n '2,23s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2
     exit 2
     ;;
 esac

@@ -21,19 +21,16 @@ import platform
 import sys
 import tempfile
 import time
-import traceback
 
-import numpy
-
+import cell_loop
 import cell_table
 import convsched
 import max_autotune
+import model_files
 import peer_entries
 import peer_list
 import peer_ratio
 import records
-import graph_json
-import weights_file
 from contenders import Convsched
 
 WARM_UP = 5
@@ -94,25 +91,9 @@ def note(text):
     print(f"peers: {text}", file=sys.stderr, flush=True)
 
 
-def graph_path(model):
-    return model if model.endswith(".json") else str(records.ROOT / "models" / f"{model}.json")
-
-
 def cells_of(options):
-    """Configurations in order, without those recorded already."""
     listed = options.cells or [(m, d, int(b)) for m in options.models for d in options.dtypes for b in options.batches]
-    done = {cell_table.cell_of(record) for path in options.done for record in records.read(path)}
-    left = [cell for cell in dict.fromkeys(listed) if (pathlib.Path(cell[0]).stem, *cell[1:]) not in done]
-    return left[:options.most]
-
-
-def reference(options, graph, params, inputs):
-    """Float64 outputs and who computed them; (None, None) where torch is not installed."""
-    try:
-        import torch_peers
-    except ImportError:
-        return None, None
-    return torch_peers.reference(graph, params, inputs, "cpu" if options.cpu else "cuda"), "torch float64"
+    return cell_loop.left_to_do(listed, options.done, options.most)
 
 
 def interleave(contenders, rounds, settle, give_up):
@@ -141,15 +122,11 @@ def interleave(contenders, rounds, settle, give_up):
 
 
 def measure(options, library, device, name, precision, batch, work):
-    path = graph_path(name)
+    path = model_files.graph_path(name)
     with library.load_graph(path) as graph:
-        weights = os.path.join(work, f"{pathlib.Path(path).stem}-{options.seed}.safetensors")
-        if not os.path.exists(weights):
-            graph.write_generated_weights(options.seed, weights)
-        described, params = graph_json.load(path), weights_file.read(weights)
-        random = numpy.random.default_rng(options.seed)
-        inputs = [numpy.ascontiguousarray(random.standard_normal(shape, numpy.float32))
-                  for shape in graph.input_shapes(batch)]
+        weights = model_files.weights_of(graph, path, options.seed, work)
+        described, params = model_files.described(path, weights)
+        inputs = model_files.random_inputs(graph, batch, options.seed)
         search = {} if options.search_seconds is None else {"search_seconds": options.search_seconds}
         contenders = []
         try:
@@ -169,7 +146,7 @@ def measure(options, library, device, name, precision, batch, work):
 
             taken = interleave(contenders, options.rounds, 0.02 if options.cpu else 0, give_up)
             kept = [contender for contender in contenders if id(contender) in taken]
-            wanted, referee = reference(options, described, params, inputs)
+            wanted, referee = model_files.reference(described, params, inputs, options.cpu)
             other = next((contender for contender in kept if contender in others), None)
             if wanted is None and other:  # no float64 at hand: at least the same function as another system
                 wanted, referee = other.outputs(), other.name
@@ -207,26 +184,11 @@ def say_result(cell, record, seconds):
 
 def main():
     options = arguments()
-    start, longest, failed = time.monotonic(), 0, False
     library = convsched.Library(options.lib)
     with tempfile.TemporaryDirectory() as work, library.open_device(options.device) as device:
-        for cell in cells_of(options):
-            begun = time.monotonic()
-            if options.time_limit and begun - start + longest > options.time_limit:
-                note(f"time limit: {cell_table.cell_name(cell)} is left out")
-                continue
-            try:
-                record = measure(options, library, device, *cell, work)
-            except Exception:  # of any system; what other configurations give is not to be lost
-                traceback.print_exc()
-                note(f"{cell_table.cell_name(cell)}: failed")
-                failed = True
-                continue
-            records.append(options.out, record)
-            failed = failed or not record["verification"]["passed"]
-            longest = max(longest, time.monotonic() - begun)
-            say_result(cell, record, time.monotonic() - begun)
-    return 1 if failed else 0
+        good = cell_loop.run(cells_of(options), lambda *cell: measure(options, library, device, *cell, work), options.out,
+                             options.time_limit, note, say_result)
+    return 0 if good else 1
 
 
 if __name__ == "__main__":

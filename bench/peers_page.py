@@ -50,7 +50,7 @@ def is_gpu(record):
 def load(folder):
     """(file name, record), the oldest first."""
     paths = [path for path in folder.glob("*.jsonl") if re.search(r"-peers(-|$)", path.stem)]
-    return [(path.name, record) for path in sorted(paths, key=age) for record in records.read(path)]
+    return [(path.name, record) for path in sorted(paths, key=age) for record in records.of_schema(path)]
 
 
 def is_comparison(record):

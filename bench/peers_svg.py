@@ -1,5 +1,5 @@
 """Pictures of a comparison as SVG: a panel for each precision and batch, a bar for each contender, as long as
-its latency over that of convsched's best. Readable on light and on dark pages."""
+its figure (latency, images a second) over that of convsched's best. Readable on light and on dark pages."""
 import dataclasses
 from xml.sax.saxutils import escape
 
@@ -20,7 +20,7 @@ text { fill: #e6edf3 } .page { fill: #0d1117 } .ours { fill: #58a6ff } .best { f
 @dataclasses.dataclass
 class Bar:
     label: str
-    us: float
+    value: float
     kind: str  # ours, best (of the peers), peer, outside (the ratio)
 
 
@@ -28,8 +28,10 @@ class Bar:
 class Panel:
     heading: str
     bars: list
-    unit_us: float  # latency of convsched's best
-    wanted: float | None  # what the best peer is to be at least, in its units
+    one: float  # the value of convsched's best
+    wanted: float | None = None  # what the best peer is to be at least, in that
+    unit: str = "µs"
+    digits: int = 1  # behind the point
 
 
 def text(x, y, words, kind=None, anchor=None):
@@ -37,11 +39,11 @@ def text(x, y, words, kind=None, anchor=None):
     return f'<text x="{x:.1f}" y="{y:.1f}"{more}>{escape(words)}</text>'
 
 
-def bar(row, y, unit_us):
-    times = row.us / unit_us
+def bar(row, y, drawn):
+    times = row.value / drawn.one
     width = min(times, MOST) * UNIT
     left = MARGIN + LABEL
-    figures = f"{row.us:.1f} µs, {times:.2f}×" + (" (cut off)" if times > MOST else "")
+    figures = f"{row.value:.{drawn.digits}f} {drawn.unit}, {times:.2f}×" + (" (cut off)" if times > MOST else "")
     return [text(left - 6, y + BAR - 2, row.label, anchor="end"),
             f'<rect class="{row.kind}" x="{left}" y="{y}" width="{width:.1f}" height="{BAR}"/>',
             text(left + width + 6 if width < 3 * UNIT else left + width - 6, y + BAR - 2, figures,
@@ -58,7 +60,7 @@ def panel(drawn, top):
     bottom = top + HEADING + ROW * len(drawn.bars)
     parts = [text(MARGIN, top + 14, drawn.heading, "heading")]
     for index, row in enumerate(drawn.bars):
-        parts += bar(row, top + HEADING + ROW * index, drawn.unit_us)
+        parts += bar(row, top + HEADING + ROW * index, drawn)
     parts.append(upright("one", 1, top + HEADING - 4, bottom))
     if drawn.wanted:
         parts.append(upright("wanted", drawn.wanted, top + HEADING - 4, bottom))

@@ -1,4 +1,4 @@
-"""convsched.run/1 records: samples to statistics, contenders to entries of `policies`."""
+"""Records as files: JSON lines, samples to statistics, what is known of the commit and the command."""
 import json
 import pathlib
 import shlex
@@ -7,6 +7,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT / "tools"))  # graph_json, torch_graph
+
+RUN = "convsched.run/1"
 
 # What another system's outputs may differ from float64, relative L2: wide enough for any correct
 # implementation of the precision, narrow enough to tell that the same function was computed.
@@ -56,3 +58,8 @@ def read(path):
         return document if isinstance(document, list) else [document]
     except json.JSONDecodeError:
         return [json.loads(line) for line in text.splitlines() if line.strip()]
+
+
+def of_schema(path, schema=RUN):
+    """Those of one kind; one that does not tell its schema is of a run."""
+    return [record for record in read(path) if record.get("schema", RUN) == schema]

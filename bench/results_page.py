@@ -12,6 +12,7 @@ command are in them). Latencies are microseconds: device events around one launc
 before; on a CPU the host clock around one call. A record's policies were sampled in turn in one process.
 `error` is the largest relative L2 error of the nodes checked (of the outputs, in records with peers) against float64.
 The SPAA paper's tables 1 and 2 and the sets that gain from joint choice, from recorded profiles: [profile-tables.md](profile-tables.md).
+Images a second with several requests in flight: [throughput.md](throughput.md).
 """
 COLUMNS = ("model", "dtype", "batch", "policy", "median", "p10", "p90", "n", "vs sequential", "error", "verdict")
 
@@ -34,7 +35,9 @@ def row(record, policy):
 def main():
     print(HEAD)
     for path in sorted((records.ROOT / "bench" / "results").glob("*.json*")):
-        found = records.read(path)
+        found = records.of_schema(path)
+        if not found:  # of another page: throughput.md
+            continue
         device = found[0]["device"]
         versions = ", ".join(f"{key} {device[key]}" for key in ("driver", "cuda", "cudnn", "onednn") if key in device)
         print(f"## {path.name}\n\n{device['name']} ({versions}), commit {found[0]['commit'][:12]}\n")

@@ -37,7 +37,9 @@ def main():
     if not arguments:
         sys.exit(__doc__)
     for path in arguments:
-        found = records.read(path)
+        found = records.of_schema(path)
+        if not found:
+            sys.exit(f"{path}: found no {records.RUN} records")
         first = found[0]
         print(f"{path}: {first['device'].get('name')}, commit {first['commit'][:12]}\n")
         show([COLUMNS] + [row for record in found for row in rows(record)], "--markdown" in sys.argv)

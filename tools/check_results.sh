@@ -1,16 +1,21 @@
 #!/usr/bin/env bash
-# docs/results.md, docs/coselect.md and docs/peers.md with its pictures (docs/peers/) are what
-# bench/results_page.py, bench/coselect_page.py and bench/peers_page.py make of the records; `--write` makes them so.
+# docs/results.md, docs/coselect.md, docs/peers.md and docs/throughput.md with their pictures (docs/peers/,
+# docs/throughput/) are what bench/results_page.py, bench/coselect_page.py, bench/peers_page.py and
+# bench/throughput_page.py make of the records; `--write` makes them so.
 set -eu
 cd "$(dirname "$0")/.."
 made=$(mktemp -d)
 trap 'rm -rf "$made"' EXIT
 python3 bench/results_page.py >"$made/results.md"
 python3 bench/coselect_page.py >"$made/coselect.md"
-mkdir "$made/peers"
-python3 bench/peers_page.py --pictures "$made/peers" >"$made/peers.md"
+pages="results.md coselect.md"
+for page in peers throughput; do
+  mkdir "$made/$page"
+  python3 "bench/${page}_page.py" --pictures "$made/$page" >"$made/$page.md"
+  pages+=" $page.md $page"
+done
 failed=0
-for page in results.md coselect.md peers.md peers; do
+for page in $pages; do
   if [ "${1:-}" = --write ]; then
     rm -rf "docs/$page"
     cp -r "$made/$page" "docs/$page"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks what is written against the JSON Schemas under docs/schema, and that these refuse what the
-formats forbid: every model against convsched.graph/1, the records of bench/results against convsched.run/1 and,
-given the command, every table it makes of recorded profiles against convsched.report/1.
+formats forbid: every model against convsched.graph/1, the records of bench/results against convsched.run/1 and
+convsched.throughput/1 and, given the command, every table it makes of recorded profiles against convsched.report/1.
 
     tools/check_schema.py [CONVSCHED]
 
@@ -164,18 +164,23 @@ def example_run():
         "left_out": [{"name": "jax.jit", "layout": "nchw", "reason": "ImportError: none here"}]}
 
 
-def check_runs():
-    """Every record of bench/results, and what the schema must refuse."""
-    validator = schema_of("run.schema.json")
+def check_results(validator, schema):
+    """How many records of bench/results have this schema, and how many of them do not match it."""
     wrong, checked = 0, 0
     for path in sorted((ROOT / "bench/results").glob("*.json*")):
         text = path.read_text()
         records = [json.loads(text)] if path.suffix == ".json" else [json.loads(line) for line in text.splitlines()]
         for record in records:
-            if record.get("schema") != "convsched.run/1":
-                continue
-            checked += 1
-            wrong += mismatches(validator, path.relative_to(ROOT), record)
+            if record.get("schema") == schema:
+                checked += 1
+                wrong += mismatches(validator, path.relative_to(ROOT), record)
+    return checked, wrong
+
+
+def check_runs():
+    """Every record of bench/results, and what the schema must refuse."""
+    validator = schema_of("run.schema.json")
+    checked, wrong = check_results(validator, "convsched.run/1")
     record = example_run()
     wrong += mismatches(validator, "an example of a run", record)
     wrong += accepted_changes(validator, "an example of a run", record, {
@@ -202,13 +207,54 @@ def check_runs():
     return wrong
 
 
+def example_throughput():
+    statistics = lambda value: {"median": value, "p10": value, "p90": value, "variation": 0.0, "samples": [value]}
+    taken = lambda value: {"requests": 9, "images_per_s": statistics(value), "host_images_per_s": value}
+    return {
+        "schema": "convsched.throughput/1", "model": "m", "dtype": "f16", "batch": 1, "commit": "c", "command": "x", "seed": 0,
+        "graph_hash": None, "device": {"name": "d", "backend": "cuda"},
+        "host": {"cpus": 1, "machine": "m", "python": "3", "convsched": "0"},
+        "windows": {"screening": {"rounds": 3, "seconds": 0.03}, "final": {"rounds": 50, "seconds": 0.1, "finalists": 3},
+                    "energy": {"rounds": 0, "seconds": 1.0}},
+        "reference": None, "left_out": [{"name": "torch.eager", "layout": None, "reason": "ImportError: none here"}],
+        "no_joules": None, "verification": {"passed": True},
+        "contenders": [{"name": "coselect", "how": "h", "first_result_s": 1.0, "rel_l2_float64": None, "streams": 4,
+                        "verification": {"passed": True, "slots": 2, "limit_float64": 0.02},
+                        "rates": [{"in_flight": 2, "screening": taken(10.0), "final": taken(11.0),
+                                   "joules_per_image": statistics(0.1)},
+                                  {"in_flight": 1, "screening": taken(9.0), "final": None, "joules_per_image": None}]}]}
+
+
+def check_throughput():
+    validator = schema_of("throughput.schema.json")
+    checked, wrong = check_results(validator, "convsched.throughput/1")
+    record = example_throughput()
+    rate = lambda r: r["contenders"][0]["rates"][0]
+    wrong += mismatches(validator, "an example of throughput", record)
+    wrong += accepted_changes(validator, "an example of throughput", record, {
+        "another schema": lambda r: r.update(schema="convsched.run/1"),
+        "an unknown key": lambda r: r.update(extra=1),
+        "no contenders": lambda r: r.update(contenders=[]),
+        "no word on joules": lambda r: r.pop("no_joules"),
+        "a contender left out for no reason": lambda r: r["left_out"][0].pop("reason"),
+        "a contender not checked": lambda r: r["contenders"][0].pop("verification"),
+        "no request in flight": lambda r: rate(r).update(in_flight=0),
+        "finals without samples": lambda r: rate(r)["final"]["images_per_s"].pop("samples"),
+        "no screening": lambda r: rate(r).update(screening=None),
+        "a rate of nothing": lambda r: rate(r)["final"]["images_per_s"].update(median=0),
+        "joules as text": lambda r: rate(r).update(joules_per_image="0.1 J"),
+        "windows of no length": lambda r: r["windows"]["final"].update(seconds=0)})
+    print(f"{checked} records of throughput checked, {wrong} mismatches")
+    return wrong
+
+
 def main():
     try:
         import jsonschema  # noqa: F401
     except ImportError:
         print("the Python package jsonschema is not here (Debian: python3-jsonschema)")
         return 1 if os.environ.get("CS_CHECKS_REQUIRED") else 77
-    wrong = check_graphs() + check_runs()
+    wrong = check_graphs() + check_runs() + check_throughput()
     if len(sys.argv) > 1:
         wrong += check_reports(sys.argv[1])
         wrong += check_tradeoff(sys.argv[1])

@@ -323,7 +323,8 @@ CS_API cs_status cs_session_plan_json(const cs_session *session, char **out) CS_
  * "critical_path_us":…, "area_us":… (null: not known)}, "memory":{"plan", "sequential",
  * "concurrency_costs":{"arena_bytes":…, "workspace_bytes":…}} (both of them not of a plan from a
  * file), "predicted_us":…, "timings_s":{"load":…, "passes":…,
- * "profile":…, "plan":…, "prepare":…, "upload":…}, "passes":{…}, "layouts":{…},
+ * "profile":…, "plan":…, "prepare":…, "upload":…, "upload_parts":{"buffers", "pack", "copy",
+ * "wait"}}, "passes":{…}, "layouts":{…},
  * "tasks":[{"name","op","candidate","stream","layout","time_us"}…]} */
 CS_API cs_status cs_session_info_json(const cs_session *session, char **out) CS_MUST_USE;
 
@@ -388,7 +389,9 @@ typedef struct cs_pipeline_rate {
   /* Of the timed requests, microseconds: from the beginning of the copy of its inputs to the end of
    * that of its outputs; without copies, of its run. */
   double latency_us, latency_p10_us, latency_p90_us; /* median and quantiles */
-  double joules; /* of the whole board, over all that were run, nothing subtracted; NaN: unknown */
+  /* Of the whole board, over all that were run, nothing subtracted; NaN: unknown, as where the
+   * counter was begun anew meanwhile. */
+  double joules;
   int all_requests; /* that were run */
 } cs_pipeline_rate;
 /* Times `requests` (from 1) with `in_flight` of them (1 … slots) in flight, each with the inputs

@@ -153,6 +153,14 @@ typedef struct cs_request_times { /* microseconds from when the first request of
   double start, end;              /* the copy of its inputs begins, that of its outputs has ended */
 } cs_request_times;
 
+/* Whether a recorded candidate is there, as far as its id tells. */
+typedef enum cs_presence {
+  CS_PRESENCE_UNTOLD, /* the id names no library's version: what the identity says holds */
+  CS_PRESENCE_THERE,  /* of the version that is installed */
+  CS_PRESENCE_OTHER_VERSION,
+  CS_PRESENCE_NO_LIBRARY
+} cs_presence;
+
 typedef struct cs_compared { /* of one output */
   cs_error_measure error;
   bool gaps_kept; /* what lies between the elements of a view is as it was */
@@ -177,6 +185,11 @@ typedef struct cs_backend_vtable {
    * error. Never exceeds the workspace limit. */
   cs_status (*enumerate)(cs_backend *backend, const cs_op_desc *desc,
                          const cs_enumerate_options *options, cs_candidate_list *out) CS_MUST_USE;
+
+  /* Optional (default: UNTOLD). For ids that name the version of a library which the device's
+   * identity does not: a profile has those of every version that was ever installed. May load the
+   * library. */
+  cs_presence (*presence)(cs_backend *backend, const char *candidate);
 
   /* Optional (default: none does). Whether kernels of this candidate can begin before what they
    * wait for has ended, where cs_stream_set.early lets them. */

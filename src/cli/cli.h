@@ -96,6 +96,10 @@ void cli_end_progress(void);
 bool cli_interrupted(void *unused);
 cs_status cli_check_interrupt(void) CS_MUST_USE;
 
+/* From now on a mapped file (weights, an ONNX model) that another process cuts off, or whose disk
+ * fails, while it is read ends the process with a message that names it and exit code 4. */
+void cli_tell_cut_off_files(void);
+
 /* A graph's JSON, or an ONNX file (by the extension .onnx), which is imported in memory. */
 cs_status cli_load_graph(const char *path, cs_graph **out) CS_MUST_USE;
 

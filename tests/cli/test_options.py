@@ -51,6 +51,13 @@ class Usage(CommandTest):
             with self.subTest(value):
                 self.wrong_use("run", model, "--batch", value)
 
+    def test_bytes(self):
+        """A unit without a number is none, as of an empty variable: never 0, which is no limit."""
+        for option in ("--memory-limit", "--workspace-limit"):
+            for value in ("M", "", "-1", "1.5M", "1T", " 1"):
+                with self.subTest(option=option, value=value):
+                    self.wrong_use("run", self.model(), option, value, names=[option, f'"{value}"'])
+
     def test_batch_that_overflows(self):
         code, out, err = self.run_tiny("--batch", str(1 << 60))
         self.assertIn(code, (USAGE, harness.BAD_INPUT, harness.FAILURE), err)

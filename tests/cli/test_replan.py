@@ -94,6 +94,13 @@ class PlanFile(CommandTest):
             with self.subTest(change.__name__):
                 self.plan(change)
                 self.refused(self.run_tiny("--plan", "plan.json"), BAD_INPUT, "plan.json")
+        for name in ("", "all", "x"):
+            with self.subTest(policy=name):
+                self.plan(lambda plan: plan.update(policy=name))
+                wanted = (BAD_INPUT, "plan.json", f'$.policy: found "{name}", wanted sequential, streams')
+                self.refused(self.run_tiny("--plan", "plan.json"), *wanted)
+                self.refused(self.execute("inspect", self.model(), "--kernels", "--device", "cpu", "--plan",
+                                          "plan.json"), *wanted)
         self.file("plan.json", "no plan")
         self.refused(self.run_tiny("--plan", "plan.json"), BAD_INPUT, "plan.json")
 

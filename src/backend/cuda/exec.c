@@ -44,18 +44,6 @@ static cs_status prepare_legacy(cs_exec *exec, const char *algorithm) {
   return st;
 }
 
-static cs_status prepare_kernel(cs_exec *exec) {
-  const char *ids[CS_CUDA_VARIANTS_MOST];
-  int n = cs_cuda_kernel_variants(&exec->desc, ids, CS_CUDA_VARIANTS_MOST);
-  n = (int)cs_min_i64(n, CS_CUDA_VARIANTS_MOST);
-  for (int i = 0; i < n; i++) {
-    if (strcmp(ids[i], exec->id) == 0) exec->kernel = ids[i];
-  }
-  if (exec->kernel) return CS_OK;
-  return cs_error(CS_CODE_BAD_INPUT, "%s has no implementation '%s' here",
-                  cs_op_name(exec->desc.op), exec->id);
-}
-
 static cs_status prepare_cublaslt(cs_exec *exec) {
   cs_cuda_backend *cuda = exec->backend;
   const char *refusal = cs_cublaslt_problem_make(&exec->desc, &exec->product);
@@ -111,7 +99,9 @@ static cs_status prepare_any(cs_exec *exec, const char *payload) {
   const char *name = NULL;
   exec->kind = kind_of(exec->id, &way, &name);
   if (exec->kind == CS_EXEC_CUBLASLT) return prepare_cublaslt(exec);
-  if (exec->kind == CS_EXEC_KERNEL) return prepare_kernel(exec);
+  if (exec->kind == CS_EXEC_KERNEL) {
+    return cs_cuda_kernel_find(&exec->desc, exec->id, &exec->kernel);
+  }
   CS_RETURN_IF_ERROR(plan_way(exec, way));
   return way.legacy ? prepare_legacy(exec, name) : prepare_graph(exec, name, payload);
 }
@@ -217,7 +207,7 @@ static cs_cuda_merge_part part_of(const cs_bound *bound) {
 cs_status cs_bound_join(cs_bound *leader, const cs_bound *member) {
   const cs_exec *own = leader->launch.exec, *other = member->launch.exec;
   if (own->kind != CS_EXEC_KERNEL || other->kind != CS_EXEC_KERNEL ||
-      strcmp(own->id, other->id) != 0 || !cs_cuda_kernel_merges(own->kernel)) {
+      strcmp(own->id, other->id) != 0 || !cs_cuda_kernel_merges(own->kernel.id)) {
     return cs_error(CS_CODE_BAD_INPUT,
                     "%s (%s) is merged with %s (%s), wanted one kernel that merges", member->name,
                     other->id, leader->name, own->id);
@@ -259,10 +249,10 @@ static cs_status launch_any(const cs_bound *bound, cs_cudnn_slot *slot, cudaStre
   const cs_exec *exec = launch->exec;
   if (launch->merged >= 0) return CS_OK;
   if (bound->n_parts > 0) {
-    return cs_cuda_kernel_launch_merged(bound->parts, bound->n_parts, exec->kernel, stream);
+    return cs_cuda_kernel_launch_merged(bound->parts, bound->n_parts, exec->kernel.id, stream);
   }
   if (exec->kind == CS_EXEC_KERNEL) {
-    return cs_cuda_kernel_launch(&exec->desc, exec->kernel, launch->inputs, launch->weights,
+    return cs_cuda_kernel_launch(&exec->kernel, &exec->desc, launch->inputs, launch->weights,
                                  launch->output, stream);
   }
   if (exec->kind == CS_EXEC_CUBLASLT) {

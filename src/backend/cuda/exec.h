@@ -33,7 +33,7 @@ struct cs_exec {
   cs_cudnn_legacy *legacy;
   cs_cublaslt_problem product; /* cuBLASLt: what it computes */
   cs_cublaslt_plan *matmul;    /* cuBLASLt */
-  const char *kernel;          /* own kernel's id (static) */
+  cs_cuda_kernel kernel;       /* own kernel */
 };
 
 cs_status cs_exec_prepare(cs_backend *backend, const cs_op_desc *desc,
