@@ -57,6 +57,7 @@ class Recorded(Kernels):
         told = self.told(model, "--dtype", "f16", "--policy", "sequential")
         self.assertEqual((told["source"], told["backend"], told["policy"], told["streams"]),
                          ("profile", "sim", "sequential", 1))
+        self.assertEqual({kernel["early"] for kernel in told["kernels"]}, {None})  # no graph tells of edges
         rows = [(kernel["task"], kernel["nodes"], kernel["short"], kernel["grid"], kernel["block"], kernel["registers"],
                  kernel["class"], kernel["reason"]) for kernel in told["kernels"]]
         self.assertEqual(rows, [
