@@ -37,6 +37,8 @@ enum {
   CC_CEIL = 128,
   CC_PROLOGUE = 256,       /* scale, shift and Relu on the first input */
   CC_PROLOGUE_PLAIN = 512, /* scale and shift alone */
+  CC_OPERAND = 1024,       /* a constant for the second input of a binary operator */
+  CC_OPERAND_FIRST = 2048, /* … and it is the first operand */
 };
 
 /* Shapes and attributes of a case before layout and precision are chosen. */
@@ -46,7 +48,8 @@ typedef struct conformance_spec {
   cs_attrs attrs;
   cs_activation activation;
   cs_shape input, output;
-  int n_inputs; /* without the residual */
+  cs_shape second; /* of the second input; rank 0: as the first */
+  int n_inputs;    /* without the residual */
   int flags;
 } conformance_spec;
 
@@ -102,8 +105,8 @@ static inline void cc_emit(conformance_table *table, const conformance_spec *spe
   if (spec->flags & CC_PROLOGUE) d->prologue.kind = CS_ACT_RELU;
   d->n_inputs = spec->n_inputs + (d->has_residual ? 1 : 0);
   for (int i = 0; i < spec->n_inputs; i++)
-    d->inputs[i] = cc_place(&spec->input, dtype, layout, i == 0 && (spec->flags & CC_VIEW_IN), odd,
-                            &c->inputs[i]);
+    d->inputs[i] = cc_place(i == 1 && spec->second.rank ? &spec->second : &spec->input, dtype,
+                            layout, i == 0 && (spec->flags & CC_VIEW_IN), odd, &c->inputs[i]);
   if (d->has_residual)
     d->inputs[spec->n_inputs] = cc_place(&spec->output, dtype, layout, spec->flags & CC_VIEW_RES,
                                          odd, &c->inputs[spec->n_inputs]);
@@ -520,6 +523,62 @@ static inline void cc_all_pointwise(cc_context *x) {
           CS_ACT_NONE);
 }
 
+/* Two inputs (a constant where `flags` says so, in the place of the second) and their output. */
+static inline void cc_binary(cc_context *x, cs_op op, const char *name, cs_shape a, cs_shape b,
+                             int flags, cs_act_kind act) {
+  conformance_spec spec = {.name = name, .op = op, .n_inputs = 2, .flags = flags};
+  spec.input = a, spec.second = b;
+  if (!cs_shape_broadcast(&a, &b, &spec.output)) abort();
+  if (flags & (CC_OPERAND | CC_OPERAND_FIRST)) {
+    spec.n_inputs = 1;
+    spec.attrs.binary.operand = b;
+    spec.attrs.binary.operand_first = flags & CC_OPERAND_FIRST;
+  }
+  cc_act(&spec, act);
+  cc_add(x->table, &spec, x->layouts, x->n_layouts);
+}
+
+static inline void cc_all_binary(cc_context *x) {
+  cs_shape big = cc_shape4(2, 32, 9, 8), odd = cc_shape4(3, 13, 5, 5), flat = cc_shape2(3, 37);
+  cs_shape pixel = cc_shape4(2, 32, 1, 1), plane = cc_shape4(2, 1, 9, 8), one = {1, {1}};
+  cs_shape odd_pixel = cc_shape4(3, 13, 1, 1), odd_plane = cc_shape4(3, 1, 5, 5);
+  cs_shape channels = {3, {32, 1, 1}}, row = {1, {37}}, last = {1, {8}}, image = {2, {9, 8}};
+  cs_shape cube = {3, {4, 6, 5}}, line = {2, {6, 1}}, first = cc_shape4(1, 32, 9, 8);
+  const int view = CC_VIEW_IN | CC_VIEW_OUT;
+  static const cs_op ops[] = {CS_OP_ADD, CS_OP_MUL, CS_OP_SUB, CS_OP_DIV,
+                              CS_OP_MAX, CS_OP_MIN, CS_OP_POW};
+  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+    char name[64];
+    const char *op = cs_op_name(ops[i]);
+    bool new_op = ops[i] != CS_OP_ADD && ops[i] != CS_OP_MUL;
+    snprintf(name, sizeof name, "binary_%s", op);
+    if (new_op) cc_binary(x, ops[i], name, big, big, 0, CS_ACT_NONE);
+    snprintf(name, sizeof name, "binary_%s_odd_pixel", op);
+    cc_binary(x, ops[i], name, odd, odd_pixel, 0, CS_ACT_NONE);
+    snprintf(name, sizeof name, "binary_%s_first", op);
+    cc_binary(x, ops[i], name, big, channels, CC_OPERAND_FIRST, CS_ACT_NONE);
+    snprintf(name, sizeof name, "binary_%s_number", op);
+    cc_binary(x, ops[i], name, big, one, CC_OPERAND, CS_ACT_NONE);
+  }
+  cc_binary(x, CS_OP_MUL, "binary_pixel", big, pixel, 0, CS_ACT_NONE);
+  cc_binary(x, CS_OP_MUL, "binary_pixel_view", big, pixel, view, CS_ACT_RELU);
+  cc_binary(x, CS_OP_MUL, "binary_pixel_view_odd", big, pixel, view | CC_VIEW_ODD, CS_ACT_NONE);
+  cc_binary(x, CS_OP_MUL, "binary_pixel_first", pixel, big, 0, CS_ACT_NONE);
+  cc_binary(x, CS_OP_ADD, "binary_plane", big, plane, 0, CS_ACT_RELU);
+  cc_binary(x, CS_OP_SUB, "binary_plane_first", odd_plane, odd, 0, CS_ACT_NONE);
+  cc_binary(x, CS_OP_ADD, "binary_outer", pixel, plane, 0, CS_ACT_NONE);
+  cc_binary(x, CS_OP_SUB, "binary_last", big, last, 0, CS_ACT_NONE);
+  cc_binary(x, CS_OP_MAX, "binary_image", big, image, 0, CS_ACT_SIGMOID);
+  cc_binary(x, CS_OP_MIN, "binary_one_image", big, first, 0, CS_ACT_NONE);
+  cc_binary(x, CS_OP_DIV, "binary_channels", big, channels, CC_OPERAND, CS_ACT_RELU);
+  cc_binary(x, CS_OP_ADD, "binary_whole", odd, cc_shape4(1, 13, 5, 5), CC_OPERAND, CS_ACT_NONE);
+  cc_binary(x, CS_OP_MUL, "binary_grows", pixel, image, CC_OPERAND, CS_ACT_NONE);
+  cc_binary(x, CS_OP_SUB, "binary_flat", flat, row, 0, CS_ACT_NONE);
+  cc_binary(x, CS_OP_MAX, "binary_flat_first", cc_shape2(1, 37), flat, 0, CS_ACT_NONE);
+  cc_binary(x, CS_OP_MUL, "binary_cube", cube, line, 0, CS_ACT_NONE);
+  cc_binary(x, CS_OP_POW, "binary_vector", row, row, CC_OPERAND, CS_ACT_NONE);
+}
+
 static inline void cc_all_lrn(cc_context *x) {
   cs_attrs five = {.lrn = {5, 1e-4, 0.75, 1.0}}, even = {.lrn = {4, 0.5, 0.75, 2.0}};
   cs_attrs three = {.lrn = {3, 0.9, 0.6, 1.0}}, wide = {.lrn = {9, 0.3, 1.0, 1.5}};
@@ -595,6 +654,7 @@ static inline conformance_table conformance_build(const cs_layout *layouts, int 
   cc_all_global_pool(&x);
   cc_all_gemm(&x);
   cc_all_pointwise(&x);
+  cc_all_binary(&x);
   cc_all_lrn(&x);
   cc_all_softmax(&x);
   cc_all_pad(&x);

@@ -51,6 +51,10 @@ DEFAULTS = {
 }
 
 
+BINARY = ("Add", "Mul", "Sub", "Div", "Max", "Min", "Pow")
+DEFAULTS.update({op: {"operand": None, "operand_first": False} for op in BINARY})
+
+
 def load(path):
     with open(path, encoding="utf-8") as file:
         return parse(json.load(file))
@@ -123,7 +127,15 @@ def node_shape(node, shapes):
         half = len(first)
         return [extent + attrs["pads"][i] + attrs["pads"][half + i]
                 for i, extent in enumerate(first)]
+    if node.op in BINARY:
+        return broadcast_shape(first, attrs["operand"] or shapes[1])
     return list(first)
+
+
+def broadcast_shape(a, b):
+    rank = max(len(a), len(b))
+    a, b = [1] * (rank - len(a)) + list(a), [1] * (rank - len(b)) + list(b)
+    return [y if x == 1 else x for x, y in zip(a, b)]
 
 
 def input_shapes(graph, batch=1):
@@ -164,4 +176,6 @@ def parameter_shapes(graph, shapes=None):
         elif node.op == "BatchNormalization":
             for what in ("weight", "bias", "running_mean", "running_var"):
                 result[f"{node.name}.{what}"] = [channels]
+        elif node.op in BINARY and attrs["operand"]:
+            result[node.name + ".weight"] = list(attrs["operand"])
     return result

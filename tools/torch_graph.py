@@ -134,11 +134,14 @@ def pad(attrs, _, x):
     return F.pad(x, pads, value=attrs["value"])
 
 
-def chain(function):
-    def apply(_, __, first, *others):
-        for other in others:
-            first = function(first, other)
-        return first
+def binary(function):
+    """Of two inputs, or of one and a constant."""
+    def apply(attrs, params, first, second=None):
+        if second is None:
+            second = params["weight"]
+            if attrs["operand_first"]:
+                first, second = second, first
+        return function(first, second)
     return apply
 
 
@@ -152,8 +155,13 @@ OPERATORS = {
     "Clip": lambda a, p, x: torch.clamp(x, a["min"], a["max"]),
     "Sigmoid": lambda a, p, x: torch.sigmoid(x),
     "Tanh": lambda a, p, x: torch.tanh(x),
-    "Add": chain(torch.add),
-    "Mul": chain(torch.mul),
+    "Add": binary(torch.add),
+    "Mul": binary(torch.mul),
+    "Sub": binary(torch.sub),
+    "Div": binary(torch.div),
+    "Max": binary(torch.maximum),
+    "Min": binary(torch.minimum),
+    "Pow": binary(torch.pow),
     "MaxPool": max_pool,
     "AveragePool": average_pool,
     "GlobalAveragePool": lambda a, p, x: F.adaptive_avg_pool2d(x, 1),

@@ -10,6 +10,10 @@ bool cs_node_is_product(const cs_node *node) {
   return node->op == CS_OP_CONV || node->op == CS_OP_CONV_TRANSPOSE || node->op == CS_OP_GEMM;
 }
 
+bool cs_node_takes_activation(const cs_node *node) {
+  return cs_node_is_product(node) || node->op == CS_OP_BATCH_NORM || cs_op_is_binary(node->op);
+}
+
 bool cs_node_is_channel_concat(const cs_graph *graph, const cs_node *node) {
   return node->op == CS_OP_CONCAT && node->attrs.axis.axis == 1 &&
          graph->values[node->output].shape.rank == 4;

@@ -1,4 +1,4 @@
-/* Relu, LeakyRelu, Clip, Sigmoid, Tanh; Add, Mul. */
+/* Relu, LeakyRelu, Clip, Sigmoid, Tanh. */
 #include <float.h>
 
 #include "graph/op_family.h"
@@ -44,28 +44,3 @@ const cs_op_family cs_family_unary = {.min_inputs = 1,
                                       .infer = cs_same_infer,
                                       .flops = element_flops,
                                       .sign = unary_sign};
-
-static cs_status binary_infer(const cs_place *place, cs_op op, cs_attrs *attrs,
-                              const cs_shape *inputs, int n_inputs, cs_shape *out) {
-  (void)op;
-  (void)attrs;
-  (void)n_inputs;
-  if (!cs_shape_equal(&inputs[0], &inputs[1])) {
-    char a[CS_TEXT_SIZE], b[CS_TEXT_SIZE];
-    return cs_place_error(place, "inputs",
-                          "found shapes %s and %s, wanted equal ones (no broadcasting)",
-                          cs_shape_text(&inputs[0], a), cs_shape_text(&inputs[1], b));
-  }
-  *out = inputs[0];
-  return CS_OK;
-}
-
-static int64_t binary_reduction(const cs_op_desc *desc) {
-  return desc->op == CS_OP_ADD ? 2 : 1;
-}
-
-const cs_op_family cs_family_binary = {.min_inputs = 2,
-                                       .max_inputs = 2,
-                                       .infer = binary_infer,
-                                       .flops = element_flops,
-                                       .reduction = binary_reduction};

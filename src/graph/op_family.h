@@ -37,6 +37,8 @@ cs_status cs_attr_int(cs_attr_reader *reader, const char *key, int64_t fallback,
 /* A list of exactly n integers; `fallback` fills them all. */
 cs_status cs_attr_ints(cs_attr_reader *reader, const char *key, int n, int64_t fallback,
                        int64_t min, int64_t max, int64_t *out) CS_MUST_USE;
+/* A list of 1 to CS_MAX_RANK extents; nothing given leaves rank 0. */
+cs_status cs_attr_shape(cs_attr_reader *reader, const char *key, cs_shape *out) CS_MUST_USE;
 cs_status cs_attr_bool(cs_attr_reader *reader, const char *key, bool fallback,
                        bool *out) CS_MUST_USE;
 cs_status cs_attr_double(cs_attr_reader *reader, const char *key, double fallback,

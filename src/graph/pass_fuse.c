@@ -9,6 +9,13 @@ static bool takes_residual(const cs_node *node) {
          node->activation.kind == CS_ACT_NONE;
 }
 
+/* Two tensors of the output's shape: nothing is broadcast. */
+static bool adds_alike(const cs_graph *graph, const cs_node *add) {
+  const cs_shape *out = &graph->values[add->output].shape;
+  return add->n_inputs == 2 && cs_shape_equal(&graph->values[add->inputs[0]].shape, out) &&
+         cs_shape_equal(&graph->values[add->inputs[1]].shape, out);
+}
+
 /* The convolution moves to the addition's place in the order, since only there is the residual
  * sure to exist. Of two that could take the other's result, the one with the longer path before it
  * does (the later one where they are equal), so that the shorter branch can run beside it. */
@@ -69,8 +76,7 @@ static void fuse_activation(cs_rewrite *rewrite, int index, cs_pass_report *repo
   if (activation.kind == CS_ACT_NONE) return;
   cs_node *before = cs_rewrite_sole_producer(rewrite, graph->nodes[index].inputs[0]);
   if (!before || before->activation.kind != CS_ACT_NONE) return;
-  if (!cs_node_is_product(before) && before->op != CS_OP_BATCH_NORM && before->op != CS_OP_ADD)
-    return;
+  if (!cs_node_takes_activation(before)) return;
   before->activation = activation;
   cs_rewrite_take_over(rewrite, (int)(before - graph->nodes), index);
   report->activations_fused++;
@@ -101,6 +107,7 @@ cs_status cs_pass_fuse(cs_rewrite *rewrite, cs_pass_report *report) {
   cs_status st = CS_OK;
   for (int i = 0; i < graph->n_nodes && st == CS_OK; i++) {
     if (rewrite->dead[i] || graph->nodes[i].op != CS_OP_ADD) continue;
+    if (!adds_alike(graph, &graph->nodes[i])) continue;
     st = fuse_residual(rewrite, i, depth, report);
   }
   free(depth);

@@ -22,7 +22,7 @@ static int climb(const cs_graph *graph, int value, const char *start, int *way, 
     const cs_node *node = &graph->nodes[at];
     if (!cs_node_is_identity(node)) way[(*n)++] = at;
     if (strcmp(node->name, start) == 0) return 1;
-    if (node->op == CS_OP_ADD) {
+    if (node->op == CS_OP_ADD && node->n_inputs == 2) {
       *add = at;
       return -1;
     }
@@ -84,8 +84,7 @@ static void tell_before(const cs_graph *graph, const cs_node *node, int value, c
   }
   const cs_node *before = &graph->nodes[producer];
   bool takes =
-      cs_node_is_product(before) ||
-      (is_activation(node->op) && (before->op == CS_OP_BATCH_NORM || before->op == CS_OP_ADD));
+      cs_node_is_product(before) || (is_activation(node->op) && cs_node_takes_activation(before));
   if (!takes) {
     cs_strbuf_printf(out, "%s is made by a %s, which takes over nothing", name,
                      cs_op_name(before->op));
@@ -99,6 +98,8 @@ static void tell_before(const cs_graph *graph, const cs_node *node, int value, c
                      cs_op_name(before->op));
   } else if (before->bn_after.node && node->op == CS_OP_BATCH_NORM) {
     cs_strbuf_printf(out, "%s has taken over %s already", name, before->bn_after.node);
+  } else if (node->op == CS_OP_ADD) {
+    cs_strbuf_printf(out, "%s is not added to another tensor of its shape", name);
   } else {
     cs_strbuf_printf(out, "the passes left it behind %s", name);
   }
@@ -129,7 +130,7 @@ static void tell_behind(const cs_graph *graph, const cs_node *node, cs_strbuf *o
 void cs_graph_tell_why_alone(const cs_graph *passed, int node, cs_strbuf *out) {
   const cs_node *told = &passed->nodes[node];
   tell_before(passed, told, told->inputs[0], out);
-  if (told->op == CS_OP_ADD) {
+  if (told->op == CS_OP_ADD && told->n_inputs == 2) {
     cs_strbuf_printf(out, "; ");
     tell_before(passed, told, told->inputs[1], out);
   }

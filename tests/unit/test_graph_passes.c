@@ -184,6 +184,33 @@ static void test_residual_details(void **state) {
   cs_graph_destroy(graph);
 }
 
+/* What is broadcast, or a constant, is no residual; activations go into any binary operator. */
+static void test_broadcast_additions_stay(void **state) {
+  (void)state;
+  const char *nodes[] = {
+      CONV("c", "x", "4", "1") "," NODE("p", "GlobalAveragePool", "x") "," ADD(
+          "s", "c", "p") "," NODE("k", "Relu", "s"),
+      CONV("c", "x", "4",
+           "1") ",{'name':'s','op':'Add','inputs':['c'],'attrs':{'operand':[8,8]}}," NODE("k",
+                                                                                          "Relu",
+                                                                                          "s"),
+      NODE("p", "GlobalAveragePool", "x") "," CONV("c", "p", "4", "1") "," ADD(
+          "s", "c", "x") "," NODE("k", "Relu", "s")};
+  for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++) {
+    cs_graph *graph = graph_of("2,4,8,8", nodes[i], "'k'");
+    cs_pass_report report;
+    cs_graph *out = passed(graph, CS_PASSES_ALL, &report);
+    assert_int_equal(report.residuals_fused, 0);
+    assert_int_equal(report.activations_fused, 1);
+    const cs_node *sum = node_of(out, "k");
+    assert_string_equal(sum->name, "s");
+    assert_int_equal(sum->op, CS_OP_ADD);
+    assert_int_equal(sum->activation.kind, CS_ACT_RELU);
+    cs_graph_destroy(out);
+    cs_graph_destroy(graph);
+  }
+}
+
 /* A window over the whole input is a global pool; a smaller or a padded one is not. */
 static void test_whole_average_pool_is_global(void **state) {
   (void)state;
@@ -312,6 +339,7 @@ int main(void) {
       cmocka_unit_test(test_cases),
       cmocka_unit_test(test_fold_details),
       cmocka_unit_test(test_residual_details),
+      cmocka_unit_test(test_broadcast_additions_stay),
       cmocka_unit_test(test_whole_average_pool_is_global),
       cmocka_unit_test(test_residual_made_later),
       cmocka_unit_test(test_residual_goes_to_the_longer_branch),

@@ -86,10 +86,9 @@ void cpu_copy(const cs_tensor_desc *from_desc, const void *from, const cs_tensor
 /* ---- Element by element ---- */
 
 typedef struct element_args {
-  const float *a, *b; /* b: residual or second operand, or NULL */
+  const float *a, *b; /* b: residual or NULL */
   float *y;
   const float *scale, *shift; /* per channel, or NULL */
-  bool multiply;
   cs_activation activation;
 } element_args;
 
@@ -116,7 +115,7 @@ static void element_segment(void *user, const cpu_segment *s) {
     float v = a[i * s->steps[0]];
     int64_t c = s->channel + i * s->channel_step;
     if (e->scale) v = v * e->scale[c] + e->shift[c];
-    if (b) v = e->multiply ? v * b[i * s->steps[2]] : v + b[i * s->steps[2]];
+    if (b) v += b[i * s->steps[2]];
     y[i * s->steps[1]] = cpu_activate(act, v);
   }
 }
@@ -157,6 +156,11 @@ bool cpu_loop_exists(const cs_op_desc *desc) {
     case CS_OP_COPY:
     case CS_OP_ADD:
     case CS_OP_MUL:
+    case CS_OP_SUB:
+    case CS_OP_DIV:
+    case CS_OP_MAX:
+    case CS_OP_MIN:
+    case CS_OP_POW:
     case CS_OP_RELU:
     case CS_OP_LEAKY_RELU:
     case CS_OP_CLIP:
@@ -181,16 +185,19 @@ bool cpu_loop_exists(const cs_op_desc *desc) {
 void cpu_loop_run(const cs_op_desc *desc, const void *const *inputs, const float *weights,
                   void *output) {
   element_args args = {.a = inputs[0], .y = output, .activation = own_activation(desc)};
-  const cs_tensor_desc *tensors[] = {&desc->inputs[0], &desc->output, &desc->inputs[1]};
+  const cs_tensor_desc *tensors[] = {&desc->inputs[0], &desc->output};
   switch (desc->op) {
     case CS_OP_COPY:
       cpu_copy(&desc->inputs[0], inputs[0], &desc->output, output);
       return;
     case CS_OP_ADD:
     case CS_OP_MUL:
-      args.b = inputs[1];
-      args.multiply = desc->op == CS_OP_MUL;
-      cpu_walk(tensors, 3, element_segment, &args);
+    case CS_OP_SUB:
+    case CS_OP_DIV:
+    case CS_OP_MAX:
+    case CS_OP_MIN:
+    case CS_OP_POW:
+      cpu_loop_binary(desc, inputs, weights, output);
       break;
     case CS_OP_RELU:
     case CS_OP_LEAKY_RELU:

@@ -17,6 +17,11 @@ static const KernelFamily *family_of(cs_op op) {
     case CS_OP_TANH:
     case CS_OP_ADD:
     case CS_OP_MUL:
+    case CS_OP_SUB:
+    case CS_OP_DIV:
+    case CS_OP_MAX:
+    case CS_OP_MIN:
+    case CS_OP_POW:
       return &cs_elementwise_family;
     case CS_OP_MAX_POOL:
     case CS_OP_AVERAGE_POOL:

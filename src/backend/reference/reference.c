@@ -104,10 +104,17 @@ static cs_status choose(const cs_op_desc *desc, ref_loop *loop, int64_t *planes)
     case CS_OP_CLIP:
     case CS_OP_SIGMOID:
     case CS_OP_TANH:
-    case CS_OP_ADD:
-    case CS_OP_MUL:
     case CS_OP_COPY:
       loop->plane = ref_pointwise_plane;
+      break;
+    case CS_OP_ADD:
+    case CS_OP_MUL:
+    case CS_OP_SUB:
+    case CS_OP_DIV:
+    case CS_OP_MAX:
+    case CS_OP_MIN:
+    case CS_OP_POW:
+      loop->plane = ref_binary_plane;
       break;
     default:
       return cs_error(CS_CODE_INTERNAL,

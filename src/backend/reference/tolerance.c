@@ -32,6 +32,7 @@ static double function_units(const cs_op_desc *desc) {
       return 16;
     case CS_OP_LRN:
     case CS_OP_SOFTMAX:
+    case CS_OP_POW:
       return 64;
     default:
       break;
@@ -64,7 +65,9 @@ static double accumulation(const cs_op_desc *desc, uint32_t notes) {
 }
 
 /* The same output type on both sides is no arithmetic at all for these. */
-static bool moves_only(cs_op op) {
+static bool moves_only(const cs_op_desc *desc) {
+  cs_op op = desc->op;
+  if (op == CS_OP_MAX || op == CS_OP_MIN) return desc->activation.kind == CS_ACT_NONE;
   return op == CS_OP_MAX_POOL || op == CS_OP_PAD || op == CS_OP_COPY || op == CS_OP_RELU ||
          op == CS_OP_CLIP;
 }
@@ -75,7 +78,7 @@ void cs_tolerance(const cs_op_desc *desc, uint32_t notes, double *rel_l2, double
     unit = desc->output.dtype == CS_DTYPE_F32   ? unit_f32
            : desc->output.dtype == CS_DTYPE_F16 ? 0x1p-11
                                                 : 0x1p-8;
-  if (moves_only(desc->op)) {
+  if (moves_only(desc)) {
     *max_scaled = *rel_l2 = 1.01 * unit;
     return;
   }
