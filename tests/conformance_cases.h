@@ -132,6 +132,9 @@ typedef struct cc_context {
 static inline void cc_act(conformance_spec *spec, cs_act_kind kind) {
   spec->activation.kind = kind;
   if (kind == CS_ACT_LEAKY_RELU) spec->activation.alpha = 0.2;
+  if (kind == CS_ACT_ELU) spec->activation.alpha = 0.7;
+  if (kind == CS_ACT_SWISH) spec->activation.alpha = 1.25;
+  if (kind == CS_ACT_HARD_SIGMOID) spec->activation.alpha = 0.25, spec->activation.beta = 0.4;
   if (kind == CS_ACT_CLIP) spec->activation.alpha = -0.25, spec->activation.beta = 0.5;
 }
 
@@ -207,6 +210,35 @@ static inline void cc_same(cc_context *x, cs_op op, const char *name, cs_shape s
 #define CC4(a, b, c, d) ((const int[4]){a, b, c, d})
 #define CC3(a, b, c) ((const int[3]){a, b, c})
 #define CC2(a, b) ((const int[2]){a, b})
+
+/* Every activation that is fused, behind what takes one. */
+static inline void cc_all_fused(cc_context *x) {
+  static const cs_act_kind kinds[] = {CS_ACT_ELU, CS_ACT_HARD_SIGMOID, CS_ACT_HARD_SWISH,
+                                      CS_ACT_SWISH};
+  const int *one = CC2(1, 1), *none = CC4(0, 0, 0, 0), *p1 = CC4(1, 1, 1, 1);
+  cs_shape big = cc_shape4(2, 32, 9, 7), odd = cc_shape4(3, 13, 5, 5);
+  cs_attrs bn = {.batch_norm = {1e-5}};
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+    char name[64];
+    const char *act = cs_act_name(kinds[i]);
+    snprintf(name, sizeof name, "fused_%s_conv", act);
+    cc_conv(x, name, CC4(2, 32, 14, 14), CC3(64, 3, 3), one, p1, one, 1, CC_BIAS, kinds[i]);
+    snprintf(name, sizeof name, "fused_%s_conv_odd", act);
+    cc_conv(x, name, CC4(1, 13, 7, 5), CC3(21, 1, 1), one, none, one, 1, CC_BIAS, kinds[i]);
+    snprintf(name, sizeof name, "fused_%s_residual", act);
+    cc_conv(x, name, CC4(2, 32, 9, 7), CC3(48, 1, 1), one, none, one, 1,
+            CC_BIAS | CC_RESIDUAL | CC_VIEW_OUT, kinds[i]);
+    snprintf(name, sizeof name, "fused_%s_depthwise", act);
+    cc_conv(x, name, CC4(2, 32, 9, 9), CC3(32, 3, 3), one, p1, one, 32, CC_BIAS, kinds[i]);
+    snprintf(name, sizeof name, "fused_%s_transposed", act);
+    cc_conv_transpose(x, name, CC4(1, 16, 5, 5), CC3(16, 4, 4), CC2(2, 2), p1, one, CC2(0, 0), 1,
+                      CC_BIAS, kinds[i]);
+    snprintf(name, sizeof name, "fused_%s_bn", act);
+    cc_same(x, CS_OP_BATCH_NORM, name, odd, &bn, 1, CC_BIAS, kinds[i]);
+    snprintf(name, sizeof name, "fused_%s_sum", act);
+    cc_same(x, CS_OP_ADD, name, big, NULL, 2, 0, kinds[i]);
+  }
+}
 
 static inline void cc_all_conv(cc_context *x) {
   const int *one = CC2(1, 1), *two = CC2(2, 2), *none = CC4(0, 0, 0, 0), *p1 = CC4(1, 1, 1, 1);
@@ -579,6 +611,29 @@ static inline void cc_all_binary(cc_context *x) {
   cc_binary(x, CS_OP_POW, "binary_vector", row, row, CC_OPERAND, CS_ACT_NONE);
 }
 
+static inline void cc_all_unary(cc_context *x) {
+  static const struct {
+    cs_op op;
+    double alpha, beta;
+  } rows[] = {{CS_OP_ELU, 0.7, 0},      {CS_OP_SELU, 1.6, 1.1}, {CS_OP_HARD_SIGMOID, 0.25, 0.4},
+              {CS_OP_HARD_SWISH, 0, 0}, {CS_OP_SWISH, 1.25, 0}, {CS_OP_SQRT, 0, 0},
+              {CS_OP_ABS, 0, 0},        {CS_OP_NEG, 0, 0},      {CS_OP_EXP, 0, 0},
+              {CS_OP_SOFTPLUS, 0, 0},   {CS_OP_ERF, 0, 0},      {CS_OP_GELU, 0, 0}};
+  cs_shape big = cc_shape4(2, 32, 9, 7), odd = cc_shape4(3, 13, 5, 5);
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    cs_attrs attrs = {.unary = {rows[i].alpha, rows[i].beta}};
+    char name[64];
+    snprintf(name, sizeof name, "unary_%s", cs_op_name(rows[i].op));
+    cc_same(x, rows[i].op, name, big, &attrs, 1, CC_VIEW_IN, CS_ACT_NONE);
+    snprintf(name, sizeof name, "unary_%s_odd", cs_op_name(rows[i].op));
+    cc_same(x, rows[i].op, name, odd, &attrs, 1, 0, CS_ACT_NONE);
+  }
+  cs_shape slope = {3, {13, 1, 1}};
+  cc_binary(x, CS_OP_PRELU, "prelu", odd, slope, CC_OPERAND, CS_ACT_NONE);
+  cc_binary(x, CS_OP_PRELU, "prelu_one", big, (cs_shape){1, {1}}, CC_OPERAND, CS_ACT_NONE);
+  cc_binary(x, CS_OP_PRELU, "prelu_input", big, cc_shape4(1, 32, 1, 1), 0, CS_ACT_NONE);
+}
+
 static inline void cc_all_lrn(cc_context *x) {
   cs_attrs five = {.lrn = {5, 1e-4, 0.75, 1.0}}, even = {.lrn = {4, 0.5, 0.75, 2.0}};
   cs_attrs three = {.lrn = {3, 0.9, 0.6, 1.0}}, wide = {.lrn = {9, 0.3, 1.0, 1.5}};
@@ -655,6 +710,8 @@ static inline conformance_table conformance_build(const cs_layout *layouts, int 
   cc_all_gemm(&x);
   cc_all_pointwise(&x);
   cc_all_binary(&x);
+  cc_all_unary(&x);
+  cc_all_fused(&x);
   cc_all_lrn(&x);
   cc_all_softmax(&x);
   cc_all_pad(&x);

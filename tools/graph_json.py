@@ -41,6 +41,10 @@ DEFAULTS = {
     "Gemm": {"bias": True},
     "BatchNormalization": {"epsilon": 1e-5},
     "LeakyRelu": {"alpha": 0.01},
+    "Elu": {"alpha": 1.0},
+    "Selu": {"alpha": 1.67326319217681884765625, "gamma": 1.05070102214813232421875},
+    "HardSigmoid": {"alpha": 0.2, "beta": 0.5},
+    "Swish": {"alpha": 1.0},
     "Clip": {"min": -math.inf, "max": math.inf},
     "MaxPool": {**WINDOW_DEFAULTS, "ceil_mode": False},
     "AveragePool": {**WINDOW_DEFAULTS, "ceil_mode": False, "count_include_pad": False},
@@ -51,7 +55,7 @@ DEFAULTS = {
 }
 
 
-BINARY = ("Add", "Mul", "Sub", "Div", "Max", "Min", "Pow")
+BINARY = ("Add", "Mul", "Sub", "Div", "Max", "Min", "Pow", "PRelu")
 DEFAULTS.update({op: {"operand": None, "operand_first": False} for op in BINARY})
 
 

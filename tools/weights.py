@@ -14,8 +14,9 @@ import graph_json
 
 FNV_OFFSET, FNV_PRIME, MASK64 = 0xCBF29CE484222325, 0x100000001B3, (1 << 64) - 1
 RESIDUAL_SCALE, MAX_POOL_GAIN = 0.25, 2.0
-RECTIFIERS = {"Relu", "LeakyRelu", "Clip"}
-OPERAND_RANGES = {"Mul": (1.0, 0.1), "Div": (1.0, 0.1), "Pow": (2.0, 0.0)}
+RECTIFIERS = {"Relu", "LeakyRelu", "Clip", "PRelu", "Elu", "HardSwish", "Swish"}
+OPERAND_RANGES = {"Mul": (1.0, 0.1), "Div": (1.0, 0.1), "Pow": (2.0, 0.0),
+                  "PRelu": (0.25, 0.1)}
 PASSING = {"BatchNormalization", "Add", "MaxPool", "AveragePool", "GlobalAveragePool", "LRN",
            "Concat", "Pad", "Identity", "Dropout"}
 WEIGHTED = {"Conv", "ConvTranspose", "Gemm", "BatchNormalization"}

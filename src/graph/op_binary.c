@@ -1,4 +1,5 @@
-/* Add, Mul, Sub, Div, Max, Min, Pow of two inputs, or of one and a constant that is the weight. */
+/* Add, Mul, Sub, Div, Max, Min, Pow, PRelu of two inputs, or of one and a constant that is the
+ * weight. */
 #include "graph/op_family.h"
 
 static cs_status binary_parse(cs_attr_reader *reader, cs_op op, cs_attrs *attrs) {
@@ -21,6 +22,18 @@ static int binary_save(cs_op op, const cs_attrs *attrs, json_t *object) {
   return json_object_set_new(object, "operand_first", json_true());
 }
 
+/* ONNX broadcasts the slope alone. */
+static cs_status prelu_infer(const cs_place *place, const cs_binary_attrs *binary,
+                             const cs_shape *x, const cs_shape *slope, const cs_shape *out) {
+  char a[CS_TEXT_SIZE], b[CS_TEXT_SIZE];
+  if (cs_shape_equal(x, out) && !binary->operand_first) return CS_OK;
+  return cs_place_error(place, "inputs",
+                        "found shape %s and a slope of %s%s, wanted one that broadcasts to the "
+                        "tensor's shape, and second",
+                        cs_shape_text(x, a), cs_shape_text(slope, b),
+                        binary->operand_first ? " in the first place" : "");
+}
+
 static cs_status binary_infer(const cs_place *place, cs_op op, cs_attrs *attrs,
                               const cs_shape *inputs, int n_inputs, cs_shape *out) {
   const cs_shape *operand = &attrs->binary.operand;
@@ -31,7 +44,10 @@ static cs_status binary_infer(const cs_place *place, cs_op op, cs_attrs *attrs,
                           constant ? "one" : "2, or one and attrs.operand", cs_op_name(op));
   }
   const cs_shape *second = constant ? operand : &inputs[1];
-  if (cs_shape_broadcast(&inputs[0], second, out)) return CS_OK;
+  if (cs_shape_broadcast(&inputs[0], second, out)) {
+    if (op != CS_OP_PRELU) return CS_OK;
+    return prelu_infer(place, &attrs->binary, inputs, second, out);
+  }
   char a[CS_TEXT_SIZE], b[CS_TEXT_SIZE];
   return cs_place_error(place, "inputs",
                         "found shapes %s and %s, wanted ones that broadcast: axes lined up from "
@@ -94,6 +110,7 @@ bool cs_op_wants_positive(const cs_op_desc *desc, int index) {
   bool first = index == 0;
   if (cs_op_has_operand(desc))
     first = (index == desc->n_inputs) == desc->attrs.binary.operand_first;
+  if (desc->op == CS_OP_SQRT) return index == 0;
   if (desc->op == CS_OP_DIV) return !first;
   return desc->op == CS_OP_POW && first;
 }

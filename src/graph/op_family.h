@@ -67,6 +67,14 @@ typedef struct cs_op_family {
 
 const cs_op_family *cs_op_family_of(cs_op op);
 
+/* An operator of one number: the names and defaults of its attributes, alpha's first. */
+typedef struct cs_unary_info {
+  cs_act_kind act; /* CS_ACT_NONE: it is no such operator */
+  const char *names[2];
+  double defaults[2];
+} cs_unary_info;
+const cs_unary_info *cs_op_unary(cs_op op);
+
 extern const cs_op_family cs_family_conv, cs_family_conv_transpose, cs_family_gemm, cs_family_pool,
     cs_family_global_pool, cs_family_unary, cs_family_binary, cs_family_batch_norm, cs_family_lrn,
     cs_family_softmax, cs_family_concat, cs_family_flatten, cs_family_pad, cs_family_identity,

@@ -8,20 +8,25 @@
 /* ---- The nodes that one stands for ---- */
 
 static bool is_activation(cs_op op) {
-  return op == CS_OP_RELU || op == CS_OP_LEAKY_RELU || op == CS_OP_CLIP || op == CS_OP_SIGMOID ||
-         op == CS_OP_TANH;
+  return cs_act_fuses(cs_op_unary(op)->act);
 }
 
-/* Climbs from `value` to the node called `start` over what passes fuse, noting every node but
- * identities in way[*n…]. 1: there; 0: not this way; an addition, which has two ways on, ends the
- * climb with −1 and is noted in *add. */
+/* Climbs from `value` to the node called `start` over what passes fuse, noting every node (and
+ * beside a product its gate) but identities in way[*n…]. 1: there; 0: not this way; an addition,
+ * which has two ways on, ends the climb with −1 and is noted in *add. */
 static int climb(const cs_graph *graph, int value, const char *start, int *way, int *n, int *add) {
   for (;;) {
     int at = graph->values[value].producer;
     if (at < 0) return 0;
     const cs_node *node = &graph->nodes[at];
     if (!cs_node_is_identity(node)) way[(*n)++] = at;
+    int gate = cs_node_gate(graph, node);
+    if (gate >= 0) way[(*n)++] = gate;
     if (strcmp(node->name, start) == 0) return 1;
+    if (gate >= 0) {
+      value = graph->nodes[gate].inputs[0];
+      continue;
+    }
     if (node->op == CS_OP_ADD && node->n_inputs == 2) {
       *add = at;
       return -1;

@@ -19,7 +19,8 @@ typedef struct node_role {
 } node_role;
 
 static bool is_rectifier(cs_op op) {
-  return op == CS_OP_RELU || op == CS_OP_LEAKY_RELU || op == CS_OP_CLIP;
+  return op == CS_OP_RELU || op == CS_OP_LEAKY_RELU || op == CS_OP_CLIP || op == CS_OP_PRELU ||
+         op == CS_OP_ELU || op == CS_OP_HARD_SWISH || op == CS_OP_SWISH;
 }
 
 static bool passes_through(cs_op op) {
@@ -114,6 +115,7 @@ typedef struct uniform_range {
 static uniform_range operand_range(cs_op op) {
   if (op == CS_OP_MUL || op == CS_OP_DIV) return (uniform_range){1.0, 0.1};
   if (op == CS_OP_POW) return (uniform_range){2.0, 0.0};
+  if (op == CS_OP_PRELU) return (uniform_range){0.25, 0.1};
   return (uniform_range){0.0, sqrt(0.03)};
 }
 

@@ -237,6 +237,21 @@ class Conversion(ImportTest):
         self.bad(one("Mul", [3, 2, 2], 17, ("x", "k"), [onnx.tensor("k", [3], [1.0, 2.0, 3.0])]),
                  "[N, 3, 2, 2] and [3]", "broadcast")
 
+    def test_functions_of_one_number(self):
+        for operator, given, wanted in (
+                ("Elu", {"alpha": 0.5}, {"alpha": 0.5}), ("Elu", {}, {"alpha": 1.0}),
+                ("HardSigmoid", {"beta": 0.25}, {"alpha": 0.2, "beta": 0.25}), ("HardSwish", {}, {}),
+                ("Selu", {"gamma": 2.0}, {"alpha": 1.6732631921768188, "gamma": 2.0}),
+                ("Swish", {"alpha": 1.5}, {"alpha": 1.5}), ("Sqrt", {}, {}), ("Abs", {}, {}), ("Neg", {}, {}),
+                ("Exp", {}, {}), ("Softplus", {}, {}), ("Erf", {}, {}), ("Gelu", {}, {})):
+            with self.subTest(operator=operator, given=given):
+                self.assertEqual(self.ops(one(operator, [3, 2, 2], 24, **given))[0][1:], (operator, wanted))
+        self.bad(one("Gelu", [3], 20, approximate="tanh"), "approximate", "tanh")
+        slope = onnx.tensor("k", [3, 1, 1], [0.5, 0.25, 0.125])
+        graph, params = self.convert(one("PRelu", [3, 2, 2], 17, ("x", "k"), [slope]))
+        self.assertEqual(graph["nodes"][0]["attrs"], {"operand": [3, 1, 1]})
+        self.assertEqual(params["y.weight"], ([3, 1, 1], (0.5, 0.25, 0.125)))
+
     def test_a_square_is_a_product(self):
         graph, params = self.convert(one("Pow", [3], 17, ("x", "k"), [onnx.tensor("k", [], [2.0])]))
         self.assertEqual([(n["op"], n["inputs"]) for n in graph["nodes"]], [("Mul", ["x", "x"])])

@@ -132,6 +132,10 @@ static const bad_document bad_documents[] = {
     {ATTRS("Add", "'operand':[]"), "attrs.operand (node \"a\"): found [], wanted a list of 1 to 8"},
     {ATTRS("Add", "'operand':[4,0,1]"), "attrs.operand (node \"a\"): found [4, 0, 1]"},
     {ATTRS("Add", "'operand_first':true"), "found true without operand"},
+    {ATTRS("PRelu", "'operand':[4,1,1],'operand_first':true"), "in the first place"},
+    {ONE(NODE("p", "GlobalAveragePool", "x") ",{'name':'a','op':'PRelu','inputs':['p','x']}"),
+     "found shape [N, 4, 1, 1] and a slope of [N, 4, 8, 8], wanted one that broadcasts to"},
+    {ATTRS("HardSwish", "'alpha':1"), "wanted none (the operator has no attributes)"},
 };
 
 static void test_bad_documents(void **state) {
@@ -253,7 +257,17 @@ static const char later_operators[] =
     "{'name':'div','op':'Div','inputs':['sub'],'attrs':{'operand':[1]}},"
     "{'name':'max','op':'Max','inputs':['div','sub']},"
     "{'name':'min','op':'Min','inputs':['max','div']},"
-    "{'name':'pow','op':'Pow','inputs':['min','max']}";
+    "{'name':'pow','op':'Pow','inputs':['min','max']},"
+    "{'name':'prelu','op':'PRelu','inputs':['pow'],'attrs':{'operand':[4,1,1]}},"
+    "{'name':'elu','op':'Elu','inputs':['prelu'],'attrs':{'alpha':0.5}},"
+    "{'name':'selu','op':'Selu','inputs':['elu'],'attrs':{'gamma':2}},"
+    "{'name':'hsig','op':'HardSigmoid','inputs':['selu'],'attrs':{'beta':0.25}},"
+    "{'name':'hswish','op':'HardSwish','inputs':['hsig']},"
+    "{'name':'swish','op':'Swish','inputs':['hswish'],'attrs':{'alpha':1.5}},"
+    "{'name':'sqrt','op':'Sqrt','inputs':['swish']},{'name':'abs','op':'Abs','inputs':['sqrt']},"
+    "{'name':'neg','op':'Neg','inputs':['abs']},{'name':'exp','op':'Exp','inputs':['neg']},"
+    "{'name':'plus','op':'Softplus','inputs':['exp']},{'name':'erf','op':'Erf','inputs':['plus']},"
+    "{'name':'gelu','op':'Gelu','inputs':['erf']}";
 
 static void round_trip(const char *nodes, const char *output) {
   cs_graph *graph = graph_of("'N',4,16,16", nodes, output), *again = NULL;
@@ -272,7 +286,7 @@ static void round_trip(const char *nodes, const char *output) {
 static void test_round_trip(void **state) {
   (void)state;
   round_trip(every_operator, "'soft'");
-  round_trip(later_operators, "'pow'");
+  round_trip(later_operators, "'gelu'");
 }
 
 /* A hash that changes makes every stored plan stale: this number may change only on purpose. */
@@ -363,18 +377,18 @@ static void test_params(void **state) {
 
 static void test_params_of_operands(void **state) {
   (void)state;
-  cs_graph *graph = graph_of("'N',4,16,16", later_operators, "'pow'");
+  cs_graph *graph = graph_of("'N',4,16,16", later_operators, "'gelu'");
   cs_param *params = NULL;
   int n = 0;
   assert_ok(cs_graph_params(graph, &params, &n));
-  const char *const names[] = {"add.weight", "sub.weight", "div.weight"};
-  const cs_shape shapes[] = {{4, {1, 4, 1, 16}}, {3, {4, 1, 1}}, {1, {1}}};
-  assert_int_equal(n, 3);
+  const char *const names[] = {"add.weight", "sub.weight", "div.weight", "prelu.weight"};
+  const cs_shape shapes[] = {{4, {1, 4, 1, 16}}, {3, {4, 1, 1}}, {1, {1}}, {3, {4, 1, 1}}};
+  assert_int_equal(n, 4);
   for (int i = 0; i < n; i++) {
     assert_string_equal(params[i].name, names[i]);
     assert_true(cs_shape_equal(&params[i].shape, &shapes[i]));
   }
-  assert_int_equal(cs_graph_parameter_count(graph), 64 + 4 + 1);
+  assert_int_equal(cs_graph_parameter_count(graph), 64 + 4 + 1 + 4);
   cs_params_free(params, n);
   cs_graph_destroy(graph);
 }

@@ -72,7 +72,7 @@ void cpu_copy(const cs_tensor_desc *from_desc, const void *from, const cs_tensor
 /* In place y = act(y + residual); `residual` may be NULL. */
 void cpu_epilogue(const cs_tensor_desc *y_desc, void *y, const cs_tensor_desc *residual_desc,
                   const void *residual, cs_activation activation);
-/* Add … Pow, broadcast: a part of cpu_loop_run. */
+/* Add … PRelu, broadcast: a part of cpu_loop_run. */
 void cpu_loop_binary(const cs_op_desc *desc, const void *const *inputs, const float *weights,
                      float *output);
 float cpu_activate(cs_activation activation, float x);

@@ -6,24 +6,6 @@
 #include "backend/cpu/omp.h"
 #include "backend/cpu/segments.h"
 
-float cpu_activate(cs_activation activation, float x) {
-  switch (activation.kind) {
-    case CS_ACT_NONE:
-      return x;
-    case CS_ACT_RELU:
-      return x > 0 ? x : 0;
-    case CS_ACT_LEAKY_RELU:
-      return x > 0 ? x : (float)activation.alpha * x;
-    case CS_ACT_CLIP:
-      return fminf(fmaxf(x, (float)activation.alpha), (float)activation.beta);
-    case CS_ACT_SIGMOID:
-      return 1.0f / (1.0f + expf(-x));
-    case CS_ACT_TANH:
-      return tanhf(x);
-  }
-  return x;
-}
-
 void cpu_clear_padding_lanes(const cs_tensor_desc *desc, void *memory) {
   int64_t lanes = cs_layout_granule(desc->layout), used = desc->shape.dims[1] % lanes;
   if (desc->shape.rank != 4 || used == 0) return;
@@ -128,21 +110,8 @@ void cpu_epilogue(const cs_tensor_desc *y_desc, void *y, const cs_tensor_desc *r
   cpu_clear_padding_lanes(y_desc, y);
 }
 
-static cs_activation own_activation(const cs_op_desc *desc) {
-  switch (desc->op) {
-    case CS_OP_RELU:
-      return (cs_activation){CS_ACT_RELU, 0, 0};
-    case CS_OP_LEAKY_RELU:
-      return (cs_activation){CS_ACT_LEAKY_RELU, desc->attrs.leaky_relu.alpha, 0};
-    case CS_OP_CLIP:
-      return (cs_activation){CS_ACT_CLIP, desc->attrs.clip.min, desc->attrs.clip.max};
-    case CS_OP_SIGMOID:
-      return (cs_activation){CS_ACT_SIGMOID, 0, 0};
-    case CS_OP_TANH:
-      return (cs_activation){CS_ACT_TANH, 0, 0};
-    default:
-      return desc->activation;
-  }
+static bool is_unary(const cs_op_desc *desc) {
+  return cs_op_own_activation(desc->op, &desc->attrs).kind != CS_ACT_NONE;
 }
 
 /* oneDNN refuses these. */
@@ -152,6 +121,7 @@ static bool padded_past_stride(const cs_conv_attrs *conv) {
 
 bool cpu_loop_exists(const cs_op_desc *desc) {
   if (desc->output.shape.rank > 4 || desc->has_residual) return false;
+  if (is_unary(desc)) return true;
   switch (desc->op) {
     case CS_OP_COPY:
     case CS_OP_ADD:
@@ -161,11 +131,7 @@ bool cpu_loop_exists(const cs_op_desc *desc) {
     case CS_OP_MAX:
     case CS_OP_MIN:
     case CS_OP_POW:
-    case CS_OP_RELU:
-    case CS_OP_LEAKY_RELU:
-    case CS_OP_CLIP:
-    case CS_OP_SIGMOID:
-    case CS_OP_TANH:
+    case CS_OP_PRELU:
     case CS_OP_BATCH_NORM:
     case CS_OP_SOFTMAX:
       return true;
@@ -184,8 +150,14 @@ bool cpu_loop_exists(const cs_op_desc *desc) {
 
 void cpu_loop_run(const cs_op_desc *desc, const void *const *inputs, const float *weights,
                   void *output) {
-  element_args args = {.a = inputs[0], .y = output, .activation = own_activation(desc)};
+  element_args args = {.a = inputs[0], .y = output, .activation = desc->activation};
   const cs_tensor_desc *tensors[] = {&desc->inputs[0], &desc->output};
+  if (is_unary(desc)) {
+    args.activation = cs_op_own_activation(desc->op, &desc->attrs);
+    cpu_walk(tensors, 2, element_segment, &args);
+    cpu_clear_padding_lanes(&desc->output, output);
+    return;
+  }
   switch (desc->op) {
     case CS_OP_COPY:
       cpu_copy(&desc->inputs[0], inputs[0], &desc->output, output);
@@ -197,14 +169,8 @@ void cpu_loop_run(const cs_op_desc *desc, const void *const *inputs, const float
     case CS_OP_MAX:
     case CS_OP_MIN:
     case CS_OP_POW:
+    case CS_OP_PRELU:
       cpu_loop_binary(desc, inputs, weights, output);
-      break;
-    case CS_OP_RELU:
-    case CS_OP_LEAKY_RELU:
-    case CS_OP_CLIP:
-    case CS_OP_SIGMOID:
-    case CS_OP_TANH:
-      cpu_walk(tensors, 2, element_segment, &args);
       break;
     case CS_OP_BATCH_NORM:
       args.scale = weights;

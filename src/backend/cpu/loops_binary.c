@@ -1,4 +1,4 @@
-/* Add, Mul, Sub, Div, Max, Min, Pow of broadcast operands. */
+/* Add, Mul, Sub, Div, Max, Min, Pow, PRelu of broadcast operands. */
 #include <math.h>
 
 #include "backend/cpu/cpu.h"
@@ -43,6 +43,8 @@ static void combine(cs_op op, const cpu_segment *s, const float *a, const float 
       EACH(largest(v, w));
     case CS_OP_MIN:
       EACH(smallest(v, w));
+    case CS_OP_PRELU:
+      EACH(v < 0 ? w * v : v);
     default:
       EACH(powf(v, w));
   }

@@ -4,8 +4,8 @@
 #include "backend/cuda/loop_nest.cuh"
 
 /* BROADCAST: x and z may repeat along the innermost axis, and are combined by any operator but Pow;
- * POWER: by Pow. */
-enum { HAS_OTHER = 1, HAS_CHANNELS = 2, BROADCAST = 4, POWER = 8 };
+ * POWER: by Pow. FUNCTION: one of the functions that are never fused. */
+enum { HAS_OTHER = 1, HAS_CHANNELS = 2, BROADCAST = 4, POWER = 8, FUNCTION = 16 };
 
 template <bool WIDE>
 struct ElementwiseParams {
@@ -55,10 +55,38 @@ __device__ __forceinline__ void combine(int op, float (&x)[V], const float (&z)[
 #pragma unroll
       for (int i = 0; i < V; i++) x[i] = x[i] < z[i] || isnan(x[i]) ? x[i] : z[i];
       break;
+    case CS_OP_PRELU:
+#pragma unroll
+      for (int i = 0; i < V; i++) x[i] = x[i] < 0.f ? z[i] * x[i] : x[i];
+      break;
     default:
 #pragma unroll
       for (int i = 0; i < V; i++) x[i] += z[i];
       break;
+  }
+}
+
+/* What activate() does not know. */
+__device__ __forceinline__ float function_of(const Activation &act, float x) {
+  switch (act.kind) {
+    case CS_ACT_SELU:
+      return act.beta * (x < 0.f ? act.alpha * expm1f(x) : x);
+    case CS_ACT_SQRT:
+      return sqrtf(x);
+    case CS_ACT_ABS:
+      return fabsf(x);
+    case CS_ACT_NEG:
+      return -x;
+    case CS_ACT_EXP:
+      return expf(x);
+    case CS_ACT_SOFTPLUS: {
+      float above = x < 0.f ? 0.f : x; /* NaN stays NaN */
+      return above + log1pf(expf(-fabsf(x)));
+    }
+    case CS_ACT_ERF:
+      return erff(x);
+    default: /* CS_ACT_GELU */
+      return 0.5f * x * (1.f + erff(x * 0.70710678f));
   }
 }
 
@@ -112,7 +140,12 @@ __global__ void cs_elementwise_kernel(const __grid_constant__ ElementwiseParams<
 #pragma unroll
     for (int i = 0; i < V; i++) x[i] = p.op == CS_OP_MUL ? x[i] * other[i] : x[i] + other[i];
   }
-  activate<V>(p.act, x);
+  if constexpr ((PARTS & FUNCTION) != 0) {
+#pragma unroll
+    for (int i = 0; i < V; i++) x[i] = function_of(p.act, x[i]);
+  } else {
+    activate<V>(p.act, x);
+  }
   store_vector<T, V>(static_cast<T *>(p.y) + offset[0], x);
 }
 
@@ -187,10 +220,32 @@ cs_status cs_cuda_epilogue_launch(const cs_op_desc *desc, const cs_tensor_desc *
   return launch_elementwise(e, stream);
 }
 
-/* ---- Relu … Tanh, Add … Pow ---- */
+/* ---- Relu … Gelu, Add … PRelu ---- */
 
 static int data_inputs(const cs_op_desc *desc) {
   return desc->n_inputs - (desc->has_residual ? 1 : 0);
+}
+
+struct ElementwiseIds {
+  const char *of[CS_OP_COUNT]; /* NULL: another family's operator */
+  constexpr ElementwiseIds() : of() {
+    of[CS_OP_RELU] = "cuda.relu.v1", of[CS_OP_LEAKY_RELU] = "cuda.leaky_relu.v1";
+    of[CS_OP_CLIP] = "cuda.clip.v1", of[CS_OP_SIGMOID] = "cuda.sigmoid.v1";
+    of[CS_OP_TANH] = "cuda.tanh.v1", of[CS_OP_ADD] = "cuda.add.v1", of[CS_OP_MUL] = "cuda.mul.v1";
+    of[CS_OP_SUB] = "cuda.sub.v1", of[CS_OP_DIV] = "cuda.div.v1", of[CS_OP_MAX] = "cuda.max.v1";
+    of[CS_OP_MIN] = "cuda.min.v1", of[CS_OP_POW] = "cuda.pow.v1";
+    of[CS_OP_PRELU] = "cuda.prelu.v1", of[CS_OP_ELU] = "cuda.elu.v1";
+    of[CS_OP_SELU] = "cuda.selu.v1", of[CS_OP_HARD_SIGMOID] = "cuda.hard_sigmoid.v1";
+    of[CS_OP_HARD_SWISH] = "cuda.hard_swish.v1", of[CS_OP_SWISH] = "cuda.swish.v1";
+    of[CS_OP_SQRT] = "cuda.sqrt.v1", of[CS_OP_ABS] = "cuda.abs.v1", of[CS_OP_NEG] = "cuda.neg.v1";
+    of[CS_OP_EXP] = "cuda.exp.v1", of[CS_OP_SOFTPLUS] = "cuda.softplus.v1";
+    of[CS_OP_ERF] = "cuda.erf.v1", of[CS_OP_GELU] = "cuda.gelu.v1";
+  }
+};
+static constexpr ElementwiseIds kIds;
+
+bool cs_elementwise_takes(cs_op op) {
+  return kIds.of[op] != NULL;
 }
 
 static int elementwise_variants(const cs_op_desc *desc, const char **ids, int capacity) {
@@ -198,20 +253,9 @@ static int elementwise_variants(const cs_op_desc *desc, const char **ids, int ca
   int wanted = binary && !cs_op_has_operand(desc) ? 2 : 1, count = 0;
   if (desc->has_residual || desc->has_bias || data_inputs(desc) != wanted) return 0;
   if (!binary && desc->activation.kind != CS_ACT_NONE) return 0;
-  static const char *const kIds[] = {"cuda.relu.v1",    "cuda.leaky_relu.v1", "cuda.clip.v1",
-                                     "cuda.sigmoid.v1", "cuda.tanh.v1",       "cuda.add.v1",
-                                     "cuda.mul.v1",     "cuda.sub.v1",        "cuda.div.v1",
-                                     "cuda.max.v1",     "cuda.min.v1",        "cuda.pow.v1"};
-  add_variant(ids, capacity, &count, kIds[desc->op - CS_OP_RELU]);
+  if (cs_elementwise_takes(desc->op)) add_variant(ids, capacity, &count, kIds.of[desc->op]);
   return count;
 }
-static_assert(CS_OP_LEAKY_RELU == CS_OP_RELU + 1 && CS_OP_CLIP == CS_OP_RELU + 2 &&
-                  CS_OP_SIGMOID == CS_OP_RELU + 3 && CS_OP_TANH == CS_OP_RELU + 4 &&
-                  CS_OP_ADD == CS_OP_RELU + 5 && CS_OP_MUL == CS_OP_RELU + 6 &&
-                  CS_OP_SUB == CS_OP_RELU + 7 && CS_OP_DIV == CS_OP_RELU + 8 &&
-                  CS_OP_MAX == CS_OP_RELU + 9 && CS_OP_MIN == CS_OP_RELU + 10 &&
-                  CS_OP_POW == CS_OP_RELU + 11,
-              "the ids follow the operators");
 
 static int64_t elementwise_weight_bytes(const cs_op_desc *desc) {
   if (!cs_op_has_operand(desc)) return 0;
@@ -269,9 +313,14 @@ static cs_status binary_launch(const cs_op_desc *desc, const void *const *inputs
 static cs_status elementwise_launch(const cs_op_desc *desc, const char *, const void *const *inputs,
                                     const void *weights, void *output, cudaStream_t stream) {
   if (cs_op_is_binary(desc->op)) return binary_launch(desc, inputs, weights, output, stream);
-  Elementwise e = {&desc->inputs[0], NULL,      &desc->output,         inputs[0], NULL, NULL, NULL,
-                   output,           CS_OP_ADD, activation_of_op(desc)};
-  return launch_elementwise(e, stream);
+  cs_activation act = cs_op_own_activation(desc->op, &desc->attrs);
+  Elementwise e = {&desc->inputs[0], NULL, &desc->output, inputs[0], NULL, NULL, NULL, output,
+                   CS_OP_ADD,        act};
+  if (cs_act_fuses(act.kind)) return launch_elementwise(e, stream);
+  LoopNest nest = nest_of(e);
+  return by_dtype(e.y_desc->dtype, [&](auto type) {
+    return launch_width<decltype(type), FUNCTION>(e, nest, stream);
+  });
 }
 
 const KernelFamily cs_elementwise_family = {elementwise_variants, elementwise_weight_bytes,

@@ -10,19 +10,6 @@ static const KernelFamily *family_of(cs_op op) {
       return &cs_gemm_family;
     case CS_OP_BATCH_NORM:
       return &cs_batch_norm_family;
-    case CS_OP_RELU:
-    case CS_OP_LEAKY_RELU:
-    case CS_OP_CLIP:
-    case CS_OP_SIGMOID:
-    case CS_OP_TANH:
-    case CS_OP_ADD:
-    case CS_OP_MUL:
-    case CS_OP_SUB:
-    case CS_OP_DIV:
-    case CS_OP_MAX:
-    case CS_OP_MIN:
-    case CS_OP_POW:
-      return &cs_elementwise_family;
     case CS_OP_MAX_POOL:
     case CS_OP_AVERAGE_POOL:
       return &cs_pool_family;
@@ -37,7 +24,7 @@ static const KernelFamily *family_of(cs_op op) {
     case CS_OP_COPY:
       return &cs_copy_family;
     default:
-      return NULL;
+      return cs_elementwise_takes(op) ? &cs_elementwise_family : NULL;
   }
 }
 

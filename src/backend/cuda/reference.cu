@@ -38,6 +38,30 @@ __device__ double ref_activate(const cs_activation &act, double x) {
       return 1.0 / (1.0 + exp(-x));
     case CS_ACT_TANH:
       return tanh(x);
+    case CS_ACT_ELU:
+      return x < 0 ? act.alpha * expm1(x) : x;
+    case CS_ACT_HARD_SIGMOID:
+      return fmin(fmax(act.alpha * x + act.beta, 0.0), 1.0);
+    case CS_ACT_HARD_SWISH:
+      return x * fmin(fmax(x / 6 + 0.5, 0.0), 1.0);
+    case CS_ACT_SWISH:
+      return x / (1.0 + exp(-act.alpha * x));
+    case CS_ACT_SELU:
+      return act.beta * (x < 0 ? act.alpha * expm1(x) : x);
+    case CS_ACT_SQRT:
+      return sqrt(x);
+    case CS_ACT_ABS:
+      return fabs(x);
+    case CS_ACT_NEG:
+      return -x;
+    case CS_ACT_EXP:
+      return exp(x);
+    case CS_ACT_SOFTPLUS:
+      return fmax(x, 0.0) + log1p(exp(-fabs(x)));
+    case CS_ACT_ERF:
+      return erf(x);
+    case CS_ACT_GELU:
+      return 0.5 * x * (1 + erf(x * 0.70710678118654752440));
     default:
       return x;
   }
@@ -185,6 +209,8 @@ __device__ double ref_combine(int op, double a, double b) {
       return a > b || isnan(a) ? a : b;
     case CS_OP_MIN:
       return a < b || isnan(a) ? a : b;
+    case CS_OP_PRELU:
+      return a < 0 ? b * a : a;
     default:
       return pow(a, b);
   }
@@ -210,7 +236,9 @@ __device__ RefSum ref_pointwise(const RefParams &p, int64_t n, int64_t c, int64_
     double product = p.weight[c] * x, shift = p.bias[c];
     return {product + shift, fabs(product) + fabs(shift)};
   }
-  return {ref_activate(p.own_act, x), fabs(x)};
+  bool sum = p.own_act.kind == CS_ACT_HARD_SIGMOID;
+  double magnitude = sum ? fabs(p.own_act.alpha * x) + fabs(p.own_act.beta) : fabs(x);
+  return {ref_activate(p.own_act, x), magnitude};
 }
 
 /* One element, activated; the magnitude is that of the sum before. */
@@ -249,6 +277,7 @@ __device__ __forceinline__ RefSum ref_element(const RefParams &p, const int64_t 
     case CS_OP_MAX:
     case CS_OP_MIN:
     case CS_OP_POW:
+    case CS_OP_PRELU:
       sum = ref_binary(p, at);
       break;
     default:
@@ -339,7 +368,7 @@ static cs_status ref_params(const cs_op_desc *desc, const void *const *inputs, c
     p->prologue = desc->prologue;
   }
   p->attrs = desc->attrs;
-  p->act = desc->activation, p->own_act = activation_of_op(desc);
+  p->act = desc->activation, p->own_act = cs_op_own_activation(desc->op, &desc->attrs);
   p->op = (int)desc->op;
   p->residual = desc->has_residual ? desc->n_inputs - 1 : -1;
   return CS_OK;

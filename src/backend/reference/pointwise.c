@@ -3,32 +3,18 @@
 
 #include "backend/reference/internal.h"
 
-static cs_activation activation_of(const cs_op_desc *d) {
-  switch (d->op) {
-    case CS_OP_RELU:
-      return (cs_activation){CS_ACT_RELU, 0, 0};
-    case CS_OP_LEAKY_RELU:
-      return (cs_activation){CS_ACT_LEAKY_RELU, d->attrs.leaky_relu.alpha, 0};
-    case CS_OP_CLIP:
-      return (cs_activation){CS_ACT_CLIP, d->attrs.clip.min, d->attrs.clip.max};
-    case CS_OP_SIGMOID:
-      return (cs_activation){CS_ACT_SIGMOID, 0, 0};
-    case CS_OP_TANH:
-      return (cs_activation){CS_ACT_TANH, 0, 0};
-    default:
-      return (cs_activation){CS_ACT_NONE, 0, 0};
-  }
-}
-
 void ref_pointwise_plane(const ref_args *args, int64_t plane) {
   const cs_op_desc *d = args->desc;
-  cs_activation activation = activation_of(d);
+  cs_activation activation = cs_op_own_activation(d->op, &d->attrs);
   int64_t elements = 1;
   for (int i = d->output.shape.rank == 4 ? 2 : 1; i < d->output.shape.rank; i++)
     elements *= d->output.shape.dims[i];
   for (int64_t at = plane * elements; at < (plane + 1) * elements; at++) {
     double x = args->inputs[0][at];
-    ref_store(args, at, ref_activation(activation, x), fabs(x));
+    /* What HardSigmoid sums. */
+    bool sum = activation.kind == CS_ACT_HARD_SIGMOID;
+    double magnitude = sum ? fabs(activation.alpha * x) + fabs(activation.beta) : fabs(x);
+    ref_store(args, at, ref_activation(activation, x), magnitude);
   }
 }
 
@@ -46,6 +32,8 @@ static double binary(cs_op op, double a, double b) {
       return a > b || isnan(a) ? a : b;
     case CS_OP_MIN:
       return a < b || isnan(a) ? a : b;
+    case CS_OP_PRELU:
+      return a < 0 ? b * a : a;
     default:
       return pow(a, b);
   }

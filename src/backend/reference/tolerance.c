@@ -24,12 +24,27 @@ static double storage_unit(cs_precision precision) {
   }
 }
 
+/* Has an exponential in it, or the like. */
+static bool is_curved(cs_act_kind kind) {
+  switch (kind) {
+    case CS_ACT_SIGMOID:
+    case CS_ACT_TANH:
+    case CS_ACT_ELU:
+    case CS_ACT_SWISH:
+    case CS_ACT_SELU:
+    case CS_ACT_EXP:
+    case CS_ACT_SOFTPLUS:
+    case CS_ACT_ERF:
+    case CS_ACT_GELU:
+      return true;
+    default:
+      return false;
+  }
+}
+
 /* Elementary functions (exp, tanh, pow, a reciprocal) in f32 arithmetic, in units of 2^-24. */
 static double function_units(const cs_op_desc *desc) {
   switch (desc->op) {
-    case CS_OP_SIGMOID:
-    case CS_OP_TANH:
-      return 16;
     case CS_OP_LRN:
     case CS_OP_SOFTMAX:
     case CS_OP_POW:
@@ -37,7 +52,8 @@ static double function_units(const cs_op_desc *desc) {
     default:
       break;
   }
-  bool curved = desc->activation.kind == CS_ACT_SIGMOID || desc->activation.kind == CS_ACT_TANH;
+  bool curved = is_curved(cs_op_own_activation(desc->op, &desc->attrs).kind) ||
+                is_curved(desc->activation.kind);
   return curved ? 16 : 0;
 }
 
@@ -69,7 +85,7 @@ static bool moves_only(const cs_op_desc *desc) {
   cs_op op = desc->op;
   if (op == CS_OP_MAX || op == CS_OP_MIN) return desc->activation.kind == CS_ACT_NONE;
   return op == CS_OP_MAX_POOL || op == CS_OP_PAD || op == CS_OP_COPY || op == CS_OP_RELU ||
-         op == CS_OP_CLIP;
+         op == CS_OP_CLIP || op == CS_OP_ABS || op == CS_OP_NEG;
 }
 
 void cs_tolerance(const cs_op_desc *desc, uint32_t notes, double *rel_l2, double *max_scaled) {
