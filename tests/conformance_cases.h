@@ -37,6 +37,8 @@ enum {
   CC_CEIL = 128,
   CC_PROLOGUE = 256,       /* scale, shift and Relu on the first input */
   CC_PROLOGUE_PLAIN = 512, /* scale and shift alone */
+  CC_OPERAND = 1024,       /* a constant for the second input of a binary operator */
+  CC_OPERAND_FIRST = 2048, /* … and it is the first operand */
 };
 
 /* Shapes and attributes of a case before layout and precision are chosen. */
@@ -46,7 +48,8 @@ typedef struct conformance_spec {
   cs_attrs attrs;
   cs_activation activation;
   cs_shape input, output;
-  int n_inputs; /* without the residual */
+  cs_shape second; /* of the second input; rank 0: as the first */
+  int n_inputs;    /* without the residual */
   int flags;
 } conformance_spec;
 
@@ -102,8 +105,8 @@ static inline void cc_emit(conformance_table *table, const conformance_spec *spe
   if (spec->flags & CC_PROLOGUE) d->prologue.kind = CS_ACT_RELU;
   d->n_inputs = spec->n_inputs + (d->has_residual ? 1 : 0);
   for (int i = 0; i < spec->n_inputs; i++)
-    d->inputs[i] = cc_place(&spec->input, dtype, layout, i == 0 && (spec->flags & CC_VIEW_IN), odd,
-                            &c->inputs[i]);
+    d->inputs[i] = cc_place(i == 1 && spec->second.rank ? &spec->second : &spec->input, dtype,
+                            layout, i == 0 && (spec->flags & CC_VIEW_IN), odd, &c->inputs[i]);
   if (d->has_residual)
     d->inputs[spec->n_inputs] = cc_place(&spec->output, dtype, layout, spec->flags & CC_VIEW_RES,
                                          odd, &c->inputs[spec->n_inputs]);
@@ -129,6 +132,9 @@ typedef struct cc_context {
 static inline void cc_act(conformance_spec *spec, cs_act_kind kind) {
   spec->activation.kind = kind;
   if (kind == CS_ACT_LEAKY_RELU) spec->activation.alpha = 0.2;
+  if (kind == CS_ACT_ELU) spec->activation.alpha = 0.7;
+  if (kind == CS_ACT_SWISH) spec->activation.alpha = 1.25;
+  if (kind == CS_ACT_HARD_SIGMOID) spec->activation.alpha = 0.25, spec->activation.beta = 0.4;
   if (kind == CS_ACT_CLIP) spec->activation.alpha = -0.25, spec->activation.beta = 0.5;
 }
 
@@ -204,6 +210,35 @@ static inline void cc_same(cc_context *x, cs_op op, const char *name, cs_shape s
 #define CC4(a, b, c, d) ((const int[4]){a, b, c, d})
 #define CC3(a, b, c) ((const int[3]){a, b, c})
 #define CC2(a, b) ((const int[2]){a, b})
+
+/* Every activation that is fused, behind what takes one. */
+static inline void cc_all_fused(cc_context *x) {
+  static const cs_act_kind kinds[] = {CS_ACT_ELU, CS_ACT_HARD_SIGMOID, CS_ACT_HARD_SWISH,
+                                      CS_ACT_SWISH};
+  const int *one = CC2(1, 1), *none = CC4(0, 0, 0, 0), *p1 = CC4(1, 1, 1, 1);
+  cs_shape big = cc_shape4(2, 32, 9, 7), odd = cc_shape4(3, 13, 5, 5);
+  cs_attrs bn = {.batch_norm = {1e-5}};
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+    char name[64];
+    const char *act = cs_act_name(kinds[i]);
+    snprintf(name, sizeof name, "fused_%s_conv", act);
+    cc_conv(x, name, CC4(2, 32, 14, 14), CC3(64, 3, 3), one, p1, one, 1, CC_BIAS, kinds[i]);
+    snprintf(name, sizeof name, "fused_%s_conv_odd", act);
+    cc_conv(x, name, CC4(1, 13, 7, 5), CC3(21, 1, 1), one, none, one, 1, CC_BIAS, kinds[i]);
+    snprintf(name, sizeof name, "fused_%s_residual", act);
+    cc_conv(x, name, CC4(2, 32, 9, 7), CC3(48, 1, 1), one, none, one, 1,
+            CC_BIAS | CC_RESIDUAL | CC_VIEW_OUT, kinds[i]);
+    snprintf(name, sizeof name, "fused_%s_depthwise", act);
+    cc_conv(x, name, CC4(2, 32, 9, 9), CC3(32, 3, 3), one, p1, one, 32, CC_BIAS, kinds[i]);
+    snprintf(name, sizeof name, "fused_%s_transposed", act);
+    cc_conv_transpose(x, name, CC4(1, 16, 5, 5), CC3(16, 4, 4), CC2(2, 2), p1, one, CC2(0, 0), 1,
+                      CC_BIAS, kinds[i]);
+    snprintf(name, sizeof name, "fused_%s_bn", act);
+    cc_same(x, CS_OP_BATCH_NORM, name, odd, &bn, 1, CC_BIAS, kinds[i]);
+    snprintf(name, sizeof name, "fused_%s_sum", act);
+    cc_same(x, CS_OP_ADD, name, big, NULL, 2, 0, kinds[i]);
+  }
+}
 
 static inline void cc_all_conv(cc_context *x) {
   const int *one = CC2(1, 1), *two = CC2(2, 2), *none = CC4(0, 0, 0, 0), *p1 = CC4(1, 1, 1, 1);
@@ -520,6 +555,85 @@ static inline void cc_all_pointwise(cc_context *x) {
           CS_ACT_NONE);
 }
 
+/* Two inputs (a constant where `flags` says so, in the place of the second) and their output. */
+static inline void cc_binary(cc_context *x, cs_op op, const char *name, cs_shape a, cs_shape b,
+                             int flags, cs_act_kind act) {
+  conformance_spec spec = {.name = name, .op = op, .n_inputs = 2, .flags = flags};
+  spec.input = a, spec.second = b;
+  if (!cs_shape_broadcast(&a, &b, &spec.output)) abort();
+  if (flags & (CC_OPERAND | CC_OPERAND_FIRST)) {
+    spec.n_inputs = 1;
+    spec.attrs.binary.operand = b;
+    spec.attrs.binary.operand_first = flags & CC_OPERAND_FIRST;
+  }
+  cc_act(&spec, act);
+  cc_add(x->table, &spec, x->layouts, x->n_layouts);
+}
+
+static inline void cc_all_binary(cc_context *x) {
+  cs_shape big = cc_shape4(2, 32, 9, 8), odd = cc_shape4(3, 13, 5, 5), flat = cc_shape2(3, 37);
+  cs_shape pixel = cc_shape4(2, 32, 1, 1), plane = cc_shape4(2, 1, 9, 8), one = {1, {1}};
+  cs_shape odd_pixel = cc_shape4(3, 13, 1, 1), odd_plane = cc_shape4(3, 1, 5, 5);
+  cs_shape channels = {3, {32, 1, 1}}, row = {1, {37}}, last = {1, {8}}, image = {2, {9, 8}};
+  cs_shape cube = {3, {4, 6, 5}}, line = {2, {6, 1}}, first = cc_shape4(1, 32, 9, 8);
+  const int view = CC_VIEW_IN | CC_VIEW_OUT;
+  static const cs_op ops[] = {CS_OP_ADD, CS_OP_MUL, CS_OP_SUB, CS_OP_DIV,
+                              CS_OP_MAX, CS_OP_MIN, CS_OP_POW};
+  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+    char name[64];
+    const char *op = cs_op_name(ops[i]);
+    bool new_op = ops[i] != CS_OP_ADD && ops[i] != CS_OP_MUL;
+    snprintf(name, sizeof name, "binary_%s", op);
+    if (new_op) cc_binary(x, ops[i], name, big, big, 0, CS_ACT_NONE);
+    snprintf(name, sizeof name, "binary_%s_odd_pixel", op);
+    cc_binary(x, ops[i], name, odd, odd_pixel, 0, CS_ACT_NONE);
+    snprintf(name, sizeof name, "binary_%s_first", op);
+    cc_binary(x, ops[i], name, big, channels, CC_OPERAND_FIRST, CS_ACT_NONE);
+    snprintf(name, sizeof name, "binary_%s_number", op);
+    cc_binary(x, ops[i], name, big, one, CC_OPERAND, CS_ACT_NONE);
+  }
+  cc_binary(x, CS_OP_MUL, "binary_pixel", big, pixel, 0, CS_ACT_NONE);
+  cc_binary(x, CS_OP_MUL, "binary_pixel_view", big, pixel, view, CS_ACT_RELU);
+  cc_binary(x, CS_OP_MUL, "binary_pixel_view_odd", big, pixel, view | CC_VIEW_ODD, CS_ACT_NONE);
+  cc_binary(x, CS_OP_MUL, "binary_pixel_first", pixel, big, 0, CS_ACT_NONE);
+  cc_binary(x, CS_OP_ADD, "binary_plane", big, plane, 0, CS_ACT_RELU);
+  cc_binary(x, CS_OP_SUB, "binary_plane_first", odd_plane, odd, 0, CS_ACT_NONE);
+  cc_binary(x, CS_OP_ADD, "binary_outer", pixel, plane, 0, CS_ACT_NONE);
+  cc_binary(x, CS_OP_SUB, "binary_last", big, last, 0, CS_ACT_NONE);
+  cc_binary(x, CS_OP_MAX, "binary_image", big, image, 0, CS_ACT_SIGMOID);
+  cc_binary(x, CS_OP_MIN, "binary_one_image", big, first, 0, CS_ACT_NONE);
+  cc_binary(x, CS_OP_DIV, "binary_channels", big, channels, CC_OPERAND, CS_ACT_RELU);
+  cc_binary(x, CS_OP_ADD, "binary_whole", odd, cc_shape4(1, 13, 5, 5), CC_OPERAND, CS_ACT_NONE);
+  cc_binary(x, CS_OP_MUL, "binary_grows", pixel, image, CC_OPERAND, CS_ACT_NONE);
+  cc_binary(x, CS_OP_SUB, "binary_flat", flat, row, 0, CS_ACT_NONE);
+  cc_binary(x, CS_OP_MAX, "binary_flat_first", cc_shape2(1, 37), flat, 0, CS_ACT_NONE);
+  cc_binary(x, CS_OP_MUL, "binary_cube", cube, line, 0, CS_ACT_NONE);
+  cc_binary(x, CS_OP_POW, "binary_vector", row, row, CC_OPERAND, CS_ACT_NONE);
+}
+
+static inline void cc_all_unary(cc_context *x) {
+  static const struct {
+    cs_op op;
+    double alpha, beta;
+  } rows[] = {{CS_OP_ELU, 0.7, 0},      {CS_OP_SELU, 1.6, 1.1}, {CS_OP_HARD_SIGMOID, 0.25, 0.4},
+              {CS_OP_HARD_SWISH, 0, 0}, {CS_OP_SWISH, 1.25, 0}, {CS_OP_SQRT, 0, 0},
+              {CS_OP_ABS, 0, 0},        {CS_OP_NEG, 0, 0},      {CS_OP_EXP, 0, 0},
+              {CS_OP_SOFTPLUS, 0, 0},   {CS_OP_ERF, 0, 0},      {CS_OP_GELU, 0, 0}};
+  cs_shape big = cc_shape4(2, 32, 9, 7), odd = cc_shape4(3, 13, 5, 5);
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    cs_attrs attrs = {.unary = {rows[i].alpha, rows[i].beta}};
+    char name[64];
+    snprintf(name, sizeof name, "unary_%s", cs_op_name(rows[i].op));
+    cc_same(x, rows[i].op, name, big, &attrs, 1, CC_VIEW_IN, CS_ACT_NONE);
+    snprintf(name, sizeof name, "unary_%s_odd", cs_op_name(rows[i].op));
+    cc_same(x, rows[i].op, name, odd, &attrs, 1, 0, CS_ACT_NONE);
+  }
+  cs_shape slope = {3, {13, 1, 1}};
+  cc_binary(x, CS_OP_PRELU, "prelu", odd, slope, CC_OPERAND, CS_ACT_NONE);
+  cc_binary(x, CS_OP_PRELU, "prelu_one", big, (cs_shape){1, {1}}, CC_OPERAND, CS_ACT_NONE);
+  cc_binary(x, CS_OP_PRELU, "prelu_input", big, cc_shape4(1, 32, 1, 1), 0, CS_ACT_NONE);
+}
+
 static inline void cc_all_lrn(cc_context *x) {
   cs_attrs five = {.lrn = {5, 1e-4, 0.75, 1.0}}, even = {.lrn = {4, 0.5, 0.75, 2.0}};
   cs_attrs three = {.lrn = {3, 0.9, 0.6, 1.0}}, wide = {.lrn = {9, 0.3, 1.0, 1.5}};
@@ -595,6 +709,9 @@ static inline conformance_table conformance_build(const cs_layout *layouts, int 
   cc_all_global_pool(&x);
   cc_all_gemm(&x);
   cc_all_pointwise(&x);
+  cc_all_binary(&x);
+  cc_all_unary(&x);
+  cc_all_fused(&x);
   cc_all_lrn(&x);
   cc_all_softmax(&x);
   cc_all_pad(&x);

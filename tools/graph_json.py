@@ -41,6 +41,10 @@ DEFAULTS = {
     "Gemm": {"bias": True},
     "BatchNormalization": {"epsilon": 1e-5},
     "LeakyRelu": {"alpha": 0.01},
+    "Elu": {"alpha": 1.0},
+    "Selu": {"alpha": 1.67326319217681884765625, "gamma": 1.05070102214813232421875},
+    "HardSigmoid": {"alpha": 0.2, "beta": 0.5},
+    "Swish": {"alpha": 1.0},
     "Clip": {"min": -math.inf, "max": math.inf},
     "MaxPool": {**WINDOW_DEFAULTS, "ceil_mode": False},
     "AveragePool": {**WINDOW_DEFAULTS, "ceil_mode": False, "count_include_pad": False},
@@ -49,6 +53,10 @@ DEFAULTS = {
     "Flatten": {"axis": 1},
     "Pad": {"value": 0.0},
 }
+
+
+BINARY = ("Add", "Mul", "Sub", "Div", "Max", "Min", "Pow", "PRelu")
+DEFAULTS.update({op: {"operand": None, "operand_first": False} for op in BINARY})
 
 
 def load(path):
@@ -123,7 +131,15 @@ def node_shape(node, shapes):
         half = len(first)
         return [extent + attrs["pads"][i] + attrs["pads"][half + i]
                 for i, extent in enumerate(first)]
+    if node.op in BINARY:
+        return broadcast_shape(first, attrs["operand"] or shapes[1])
     return list(first)
+
+
+def broadcast_shape(a, b):
+    rank = max(len(a), len(b))
+    a, b = [1] * (rank - len(a)) + list(a), [1] * (rank - len(b)) + list(b)
+    return [y if x == 1 else x for x, y in zip(a, b)]
 
 
 def input_shapes(graph, batch=1):
@@ -164,4 +180,6 @@ def parameter_shapes(graph, shapes=None):
         elif node.op == "BatchNormalization":
             for what in ("weight", "bias", "running_mean", "running_var"):
                 result[f"{node.name}.{what}"] = [channels]
+        elif node.op in BINARY and attrs["operand"]:
+            result[node.name + ".weight"] = list(attrs["operand"])
     return result

@@ -134,11 +134,14 @@ def pad(attrs, _, x):
     return F.pad(x, pads, value=attrs["value"])
 
 
-def chain(function):
-    def apply(_, __, first, *others):
-        for other in others:
-            first = function(first, other)
-        return first
+def binary(function):
+    """Of two inputs, or of one and a constant."""
+    def apply(attrs, params, first, second=None):
+        if second is None:
+            second = params["weight"]
+            if attrs["operand_first"]:
+                first, second = second, first
+        return function(first, second)
     return apply
 
 
@@ -152,8 +155,26 @@ OPERATORS = {
     "Clip": lambda a, p, x: torch.clamp(x, a["min"], a["max"]),
     "Sigmoid": lambda a, p, x: torch.sigmoid(x),
     "Tanh": lambda a, p, x: torch.tanh(x),
-    "Add": chain(torch.add),
-    "Mul": chain(torch.mul),
+    "Add": binary(torch.add),
+    "Mul": binary(torch.mul),
+    "Sub": binary(torch.sub),
+    "Div": binary(torch.div),
+    "Max": binary(torch.maximum),
+    "Min": binary(torch.minimum),
+    "Pow": binary(torch.pow),
+    "PRelu": binary(lambda x, slope: torch.where(x < 0, slope * x, x)),
+    "Elu": lambda a, p, x: F.elu(x, a["alpha"]),
+    "Selu": lambda a, p, x: a["gamma"] * F.elu(x, a["alpha"]),
+    "HardSigmoid": lambda a, p, x: torch.clamp(a["alpha"] * x + a["beta"], 0, 1),
+    "HardSwish": lambda a, p, x: F.hardswish(x),
+    "Swish": lambda a, p, x: x * torch.sigmoid(a["alpha"] * x),
+    "Sqrt": lambda a, p, x: torch.sqrt(x),
+    "Abs": lambda a, p, x: torch.abs(x),
+    "Neg": lambda a, p, x: -x,
+    "Exp": lambda a, p, x: torch.exp(x),
+    "Softplus": lambda a, p, x: F.softplus(x),
+    "Erf": lambda a, p, x: torch.erf(x),
+    "Gelu": lambda a, p, x: F.gelu(x),
     "MaxPool": max_pool,
     "AveragePool": average_pool,
     "GlobalAveragePool": lambda a, p, x: F.adaptive_avg_pool2d(x, 1),

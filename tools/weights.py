@@ -14,7 +14,9 @@ import graph_json
 
 FNV_OFFSET, FNV_PRIME, MASK64 = 0xCBF29CE484222325, 0x100000001B3, (1 << 64) - 1
 RESIDUAL_SCALE, MAX_POOL_GAIN = 0.25, 2.0
-RECTIFIERS = {"Relu", "LeakyRelu", "Clip"}
+RECTIFIERS = {"Relu", "LeakyRelu", "Clip", "PRelu", "Elu", "HardSwish", "Swish"}
+OPERAND_RANGES = {"Mul": (1.0, 0.1), "Div": (1.0, 0.1), "Pow": (2.0, 0.0),
+                  "PRelu": (0.25, 0.1)}
 PASSING = {"BatchNormalization", "Add", "MaxPool", "AveragePool", "GlobalAveragePool", "LRN",
            "Concat", "Pad", "Identity", "Dropout"}
 WEIGHTED = {"Conv", "ConvTranspose", "Gemm", "BatchNormalization"}
@@ -88,7 +90,7 @@ def roles_of(graph):
         roles[node.name].rectified = node.name in reaching
         if node.op in RECTIFIERS or (node.op in PASSING and node.name in reaching):
             reaching.update(node.inputs)
-        if node.op == "Add":
+        if node.op == "Add" and len(node.inputs) == 2:
             branches = [value for value in node.inputs
                         if value in producers and producers[value].op in WEIGHTED]
             if branches:
@@ -119,6 +121,8 @@ def parameter_range(node, what, shape, role):
         return 0.0, scale * math.sqrt(0.03)
     if node.op == "BatchNormalization":
         return scale, scale * 0.1
+    if node.op in graph_json.BINARY:
+        return OPERAND_RANGES.get(node.op, (0.0, math.sqrt(0.03)))
     gain = (2.0 if role.rectified else 1.0) / (MAX_POOL_GAIN if role.pooled else 1.0)
     return 0.0, scale * math.sqrt(3.0 * gain / fan_in(node, shape))
 

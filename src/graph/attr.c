@@ -116,6 +116,21 @@ cs_status cs_attr_ints(cs_attr_reader *reader, const char *key, int n, int64_t f
   return CS_OK;
 }
 
+cs_status cs_attr_shape(cs_attr_reader *reader, const char *key, cs_shape *out) {
+  const json_t *json = lookup(reader, key);
+  *out = (cs_shape){0};
+  if (!json) return CS_OK;
+  size_t n = json_array_size(json);
+  bool good = n >= 1 && n <= CS_MAX_RANK;
+  for (size_t i = 0; good && i < n; i++) {
+    good = in_range(json_array_get(json, i), 1, CS_MAX_EXTENT);
+    if (good) out->dims[i] = json_integer_value(json_array_get(json, i));
+  }
+  if (!good) return attr_error(reader, key, json, "a list of 1 to 8 extents");
+  out->rank = (int)n;
+  return CS_OK;
+}
+
 cs_status cs_attr_bool(cs_attr_reader *reader, const char *key, bool fallback, bool *out) {
   const json_t *json = lookup(reader, key);
   *out = fallback;

@@ -1,4 +1,6 @@
 /* The concrete description of a node, and which layouts a value may take. */
+#include <math.h>
+
 #include "graph/graph_internal.h"
 
 bool cs_node_is_identity(const cs_node *node) {
@@ -8,6 +10,27 @@ bool cs_node_is_identity(const cs_node *node) {
 
 bool cs_node_is_product(const cs_node *node) {
   return node->op == CS_OP_CONV || node->op == CS_OP_CONV_TRANSPOSE || node->op == CS_OP_GEMM;
+}
+
+bool cs_node_takes_activation(const cs_node *node) {
+  return cs_node_is_product(node) || node->op == CS_OP_BATCH_NORM || cs_op_is_binary(node->op);
+}
+
+int cs_node_gate(const cs_graph *graph, const cs_node *product) {
+  if (product->op != CS_OP_MUL || product->n_inputs != 2) return -1;
+  for (int k = 0; k < 2; k++) {
+    int producer = graph->values[product->inputs[k]].producer;
+    if (producer < 0) continue;
+    const cs_node *gate = &graph->nodes[producer];
+    if (gate->inputs[0] != product->inputs[1 - k]) continue;
+    if (gate->op == CS_OP_SIGMOID) return producer;
+    /* A file's slope is an f32. */
+    if (gate->op == CS_OP_HARD_SIGMOID && fabs(gate->attrs.unary.alpha * 6 - 1) < 1e-6 &&
+        gate->attrs.unary.beta == 0.5) {
+      return producer;
+    }
+  }
+  return -1;
 }
 
 bool cs_node_is_channel_concat(const cs_graph *graph, const cs_node *node) {

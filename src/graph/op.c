@@ -20,6 +20,24 @@ static const struct {
     [CS_OP_TANH] = {"Tanh", &cs_family_unary},
     [CS_OP_ADD] = {"Add", &cs_family_binary},
     [CS_OP_MUL] = {"Mul", &cs_family_binary},
+    [CS_OP_SUB] = {"Sub", &cs_family_binary},
+    [CS_OP_DIV] = {"Div", &cs_family_binary},
+    [CS_OP_MAX] = {"Max", &cs_family_binary},
+    [CS_OP_MIN] = {"Min", &cs_family_binary},
+    [CS_OP_POW] = {"Pow", &cs_family_binary},
+    [CS_OP_PRELU] = {"PRelu", &cs_family_binary},
+    [CS_OP_ELU] = {"Elu", &cs_family_unary},
+    [CS_OP_SELU] = {"Selu", &cs_family_unary},
+    [CS_OP_HARD_SIGMOID] = {"HardSigmoid", &cs_family_unary},
+    [CS_OP_HARD_SWISH] = {"HardSwish", &cs_family_unary},
+    [CS_OP_SWISH] = {"Swish", &cs_family_unary},
+    [CS_OP_SQRT] = {"Sqrt", &cs_family_unary},
+    [CS_OP_ABS] = {"Abs", &cs_family_unary},
+    [CS_OP_NEG] = {"Neg", &cs_family_unary},
+    [CS_OP_EXP] = {"Exp", &cs_family_unary},
+    [CS_OP_SOFTPLUS] = {"Softplus", &cs_family_unary},
+    [CS_OP_ERF] = {"Erf", &cs_family_unary},
+    [CS_OP_GELU] = {"Gelu", &cs_family_unary},
     [CS_OP_MAX_POOL] = {"MaxPool", &cs_family_pool},
     [CS_OP_AVERAGE_POOL] = {"AveragePool", &cs_family_pool},
     [CS_OP_GLOBAL_AVERAGE_POOL] = {"GlobalAveragePool", &cs_family_global_pool},
@@ -50,11 +68,38 @@ bool cs_op_parse(const char *name, cs_op *out) {
   return false;
 }
 
+static const struct {
+  const char *name;
+  int params;
+} acts[] = {[CS_ACT_NONE] = {"none", 0},
+            [CS_ACT_RELU] = {"relu", 0},
+            [CS_ACT_LEAKY_RELU] = {"leaky_relu", 1},
+            [CS_ACT_CLIP] = {"clip", 2},
+            [CS_ACT_SIGMOID] = {"sigmoid", 0},
+            [CS_ACT_TANH] = {"tanh", 0},
+            [CS_ACT_ELU] = {"elu", 1},
+            [CS_ACT_HARD_SIGMOID] = {"hard_sigmoid", 2},
+            [CS_ACT_HARD_SWISH] = {"hard_swish", 0},
+            [CS_ACT_SWISH] = {"swish", 1},
+            [CS_ACT_SELU] = {"selu", 2},
+            [CS_ACT_SQRT] = {"sqrt", 0},
+            [CS_ACT_ABS] = {"abs", 0},
+            [CS_ACT_NEG] = {"neg", 0},
+            [CS_ACT_EXP] = {"exp", 0},
+            [CS_ACT_SOFTPLUS] = {"softplus", 0},
+            [CS_ACT_ERF] = {"erf", 0},
+            [CS_ACT_GELU] = {"gelu", 0}};
+
 const char *cs_act_name(cs_act_kind kind) {
-  static const char *const names[] = {
-      [CS_ACT_NONE] = "none", [CS_ACT_RELU] = "relu",       [CS_ACT_LEAKY_RELU] = "leaky_relu",
-      [CS_ACT_CLIP] = "clip", [CS_ACT_SIGMOID] = "sigmoid", [CS_ACT_TANH] = "tanh"};
-  return names[kind];
+  return acts[kind].name;
+}
+
+int cs_act_params(cs_act_kind kind) {
+  return acts[kind].params;
+}
+
+bool cs_act_fuses(cs_act_kind kind) {
+  return kind != CS_ACT_NONE && kind <= CS_ACT_SWISH;
 }
 
 int64_t cs_dtype_size(cs_dtype dtype) {

@@ -23,6 +23,24 @@
   X(TANH, "Tanh")                             \
   X(ADD, "Add")                               \
   X(MUL, "Mul")                               \
+  X(SUB, "Sub")                               \
+  X(DIV, "Div")                               \
+  X(MAX, "Max")                               \
+  X(MIN, "Min")                               \
+  X(POW, "Pow")                               \
+  X(PRELU, "PRelu")                           \
+  X(ELU, "Elu")                               \
+  X(SELU, "Selu")                             \
+  X(HARD_SIGMOID, "HardSigmoid")              \
+  X(HARD_SWISH, "HardSwish")                  \
+  X(SWISH, "Swish")                           \
+  X(SQRT, "Sqrt")                             \
+  X(ABS, "Abs")                               \
+  X(NEG, "Neg")                               \
+  X(EXP, "Exp")                               \
+  X(SOFTPLUS, "Softplus")                     \
+  X(ERF, "Erf")                               \
+  X(GELU, "Gelu")                             \
   X(MAX_POOL, "MaxPool")                      \
   X(AVERAGE_POOL, "AveragePool")              \
   X(GLOBAL_AVERAGE_POOL, "GlobalAveragePool") \
@@ -63,14 +81,26 @@ typedef struct cs_lrn_attrs {
   int64_t size;
   double alpha, beta, bias;
 } cs_lrn_attrs;
+typedef struct cs_shape {
+  int rank;
+  int64_t dims[CS_MAX_RANK]; /* CS_DIM_N in dims[0] while the batch is symbolic */
+} cs_shape;
+typedef struct cs_binary_attrs { /* Add, Mul, Sub, Div, Max, Min, Pow, PRelu */
+  cs_shape operand;              /* of a constant that stands for one input; rank 0: two inputs */
+  bool operand_first;            /* constant op x instead of x op constant */
+} cs_binary_attrs;
 typedef union cs_attrs {
   cs_conv_attrs conv;
   cs_gemm_attrs gemm;
   cs_pool_attrs pool;
   cs_lrn_attrs lrn;
+  cs_binary_attrs binary;
   struct {
     double epsilon;
   } batch_norm;
+  struct {
+    double alpha, beta;
+  } unary; /* of Elu … Gelu, in the order of cs_unary_info */
   struct {
     double alpha;
   } leaky_relu;
@@ -86,21 +116,40 @@ typedef union cs_attrs {
   } pad; /* begins of 4 axes, then ends; constant mode */
 } cs_attrs;
 
-/* An activation fused behind an operation: y = act(x). */
+/* A function of one number: an activation fused behind an operation, y = act(x), or an operator of
+ * its own. Up to CS_ACT_SWISH they may be fused. */
 typedef enum cs_act_kind {
   CS_ACT_NONE,
   CS_ACT_RELU,
   CS_ACT_LEAKY_RELU,
   CS_ACT_CLIP,
   CS_ACT_SIGMOID,
-  CS_ACT_TANH
+  CS_ACT_TANH,
+  CS_ACT_ELU,          /* alpha (exp(x) − 1) below zero */
+  CS_ACT_HARD_SIGMOID, /* alpha x + beta, cut to 0 … 1 */
+  CS_ACT_HARD_SWISH,   /* x times (x / 6 + 1/2, cut to 0 … 1) */
+  CS_ACT_SWISH,        /* x / (1 + exp(−alpha x)) */
+  CS_ACT_SELU,         /* beta x; beta alpha (exp(x) − 1) below zero */
+  CS_ACT_SQRT,
+  CS_ACT_ABS,
+  CS_ACT_NEG,
+  CS_ACT_EXP,
+  CS_ACT_SOFTPLUS, /* log(1 + exp(x)) */
+  CS_ACT_ERF,
+  CS_ACT_GELU /* x (1 + erf(x / √2)) / 2 */
 } cs_act_kind;
 typedef struct cs_activation {
   cs_act_kind kind;
-  double alpha; /* LeakyRelu's slope; Clip's min */
-  double beta;  /* Clip's max */
+  double alpha; /* LeakyRelu's slope; Clip's min; as above */
+  double beta;  /* Clip's max; as above */
 } cs_activation;
 const char *cs_act_name(cs_act_kind kind); /* "none", "relu", … */
+int cs_act_params(cs_act_kind kind);       /* 0; 1: alpha; 2: beta too */
+/* Whether passes put it behind another operation. The others lose too much of what rounding left
+ * (Sqrt near 0, Exp), or follow none in networks. */
+bool cs_act_fuses(cs_act_kind kind);
+/* What Relu … Gelu compute; none for other operators. */
+cs_activation cs_op_own_activation(cs_op op, const cs_attrs *attrs);
 
 typedef enum cs_dtype { CS_DTYPE_F32, CS_DTYPE_F16, CS_DTYPE_BF16 } cs_dtype;
 int64_t cs_dtype_size(cs_dtype dtype);
@@ -122,13 +171,12 @@ bool cs_layout_parse(const char *name, cs_layout *out);
 int64_t cs_layout_granule(
     cs_layout layout); /* channel offsets of views are multiples of it: 1, 1, 16, 8 */
 
-typedef struct cs_shape {
-  int rank;
-  int64_t dims[CS_MAX_RANK]; /* CS_DIM_N in dims[0] while the batch is symbolic */
-} cs_shape;
 cs_status cs_shape_elements(const cs_shape *shape,
                             int64_t *out) CS_MUST_USE; /* BAD_INPUT on overflow; N counts as one */
 bool cs_shape_equal(const cs_shape *a, const cs_shape *b);
+/* The shape of two tensors broadcast against each other: axes lined up from the last one, equal
+ * extents or one of 1. false: they do not fit, or a symbolic batch would not come first. */
+bool cs_shape_broadcast(const cs_shape *a, const cs_shape *b, cs_shape *out);
 
 /* A tensor as an operation sees it. `strides` in elements; for NCHW and NHWC strides[i] belongs to
  * logical axis i (N, C, H, W); for the blocked layouts strides[1] is the step between channel
@@ -146,6 +194,9 @@ cs_tensor_desc cs_tensor_dense(const cs_shape *shape, cs_dtype dtype, cs_layout 
 /* Bytes from the first to behind the last element. */
 int64_t cs_tensor_span_bytes(const cs_tensor_desc *desc);
 bool cs_tensor_is_dense(const cs_tensor_desc *desc);
+/* `desc` as a tensor of the shape it is broadcast to, with strides of 0 where it repeats. One of
+ * blocked layout and a single channel comes out as NCHW, since only its first lane is read. */
+cs_tensor_desc cs_tensor_broadcast(const cs_tensor_desc *desc, const cs_shape *shape);
 /* Element offset of logical index [n, c, h, w] (rank-4). */
 int64_t cs_tensor_offset4(const cs_tensor_desc *desc, int64_t n, int64_t c, int64_t h, int64_t w);
 
@@ -156,9 +207,11 @@ int64_t cs_tensor_offset4(const cs_tensor_desc *desc, int64_t n, int64_t c, int6
  *   y = act(op(x; weight) + bias [+ residual])
  * Conv: weight [K, C/group, R, S]; ConvTranspose: weight [C, K/group, R, S]; Gemm: weight
  * [out, in]; BatchNormalization: weight = scale [C], bias = shift [C] (running statistics folded
- * in), always both. Concat never reaches a backend (views and Copy tasks replace it), nor do
- * Identity, Dropout, Flatten (views or Copy). Relu, LeakyRelu, Clip, Sigmoid, Tanh reach it as
- * themselves, their parameter in attrs. Copy: logical shapes equal; dtype, layout, strides differ.
+ * in), always both. Add … PRelu: two inputs, or one and a weight in attrs.binary.operand's shape;
+ * they are broadcast to the output's. Concat never reaches a backend (views and Copy tasks replace
+ * it), nor do Identity, Dropout, Flatten (views or Copy). Relu, LeakyRelu, Clip, Sigmoid, Tanh
+ * reach it as themselves, their parameter in attrs. Copy: logical shapes equal; dtype, layout,
+ * strides differ.
  *
  * A Conv may have a prologue, op(prologue(scale[c] · x + shift[c]); weight), rounded to the storage
  * type before it is multiplied. Scale [C], then shift [C] follow the bias in its array, in f32. */
@@ -184,6 +237,15 @@ int64_t cs_op_bias_elements(const cs_op_desc *desc);
 const float *cs_op_prologue(const cs_op_desc *desc, const float *bias);
 /* Shape of the weight as above; rank 0 if none. */
 cs_shape cs_op_weight_shape(const cs_op_desc *desc);
+/* Add, Mul, Sub, Div, Max, Min, Pow, PRelu (x and its slope). */
+bool cs_op_is_binary(cs_op op);
+/* Has a binary operator a constant for one of its inputs? */
+bool cs_op_has_operand(const cs_op_desc *desc);
+/* That constant as backends lay it out: dense in the output's layout, right-aligned to its rank. */
+cs_tensor_desc cs_op_operand(const cs_op_desc *desc, cs_dtype dtype);
+/* Whether an input (or the weight: index n_inputs) has to be positive for the result to be a number
+ * of ordinary size: a divisor, the base of a power, what a root is taken of. */
+bool cs_op_wants_positive(const cs_op_desc *desc, int index);
 /* Floating-point operations (a multiply-add is two) and the fewest bytes moved (each input, weight
  * and output once). */
 double cs_op_flops(const cs_op_desc *desc);

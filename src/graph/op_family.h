@@ -37,6 +37,8 @@ cs_status cs_attr_int(cs_attr_reader *reader, const char *key, int64_t fallback,
 /* A list of exactly n integers; `fallback` fills them all. */
 cs_status cs_attr_ints(cs_attr_reader *reader, const char *key, int n, int64_t fallback,
                        int64_t min, int64_t max, int64_t *out) CS_MUST_USE;
+/* A list of 1 to CS_MAX_RANK extents; nothing given leaves rank 0. */
+cs_status cs_attr_shape(cs_attr_reader *reader, const char *key, cs_shape *out) CS_MUST_USE;
 cs_status cs_attr_bool(cs_attr_reader *reader, const char *key, bool fallback,
                        bool *out) CS_MUST_USE;
 cs_status cs_attr_double(cs_attr_reader *reader, const char *key, double fallback,
@@ -64,6 +66,14 @@ typedef struct cs_op_family {
 } cs_op_family;
 
 const cs_op_family *cs_op_family_of(cs_op op);
+
+/* An operator of one number: the names and defaults of its attributes, alpha's first. */
+typedef struct cs_unary_info {
+  cs_act_kind act; /* CS_ACT_NONE: it is no such operator */
+  const char *names[2];
+  double defaults[2];
+} cs_unary_info;
+const cs_unary_info *cs_op_unary(cs_op op);
 
 extern const cs_op_family cs_family_conv, cs_family_conv_transpose, cs_family_gemm, cs_family_pool,
     cs_family_global_pool, cs_family_unary, cs_family_binary, cs_family_batch_norm, cs_family_lrn,

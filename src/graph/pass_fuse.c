@@ -1,5 +1,5 @@
 /* Fusing residual additions into convolutions and Gemm, y = act(conv + bias + residual), and
- * activations into the operation before them. */
+ * activations into the operation before them; those that are written as two nodes become one. */
 #include <stdlib.h>
 
 #include "graph/graph_internal.h"
@@ -7,6 +7,13 @@
 static bool takes_residual(const cs_node *node) {
   return node && cs_node_is_product(node) && !node->has_residual &&
          node->activation.kind == CS_ACT_NONE;
+}
+
+/* Two tensors of the output's shape: nothing is broadcast. */
+static bool adds_alike(const cs_graph *graph, const cs_node *add) {
+  const cs_shape *out = &graph->values[add->output].shape;
+  return add->n_inputs == 2 && cs_shape_equal(&graph->values[add->inputs[0]].shape, out) &&
+         cs_shape_equal(&graph->values[add->inputs[1]].shape, out);
 }
 
 /* The convolution moves to the addition's place in the order, since only there is the residual
@@ -46,33 +53,36 @@ static cs_status fuse_residual(cs_rewrite *rewrite, int add_index, const int *de
   return CS_OK;
 }
 
-static cs_activation activation_of(const cs_node *node) {
-  cs_activation activation = {0};
-  if (node->op == CS_OP_RELU) activation.kind = CS_ACT_RELU;
-  if (node->op == CS_OP_SIGMOID) activation.kind = CS_ACT_SIGMOID;
-  if (node->op == CS_OP_TANH) activation.kind = CS_ACT_TANH;
-  if (node->op == CS_OP_LEAKY_RELU) {
-    activation.kind = CS_ACT_LEAKY_RELU;
-    activation.alpha = node->attrs.leaky_relu.alpha;
-  }
-  if (node->op == CS_OP_CLIP) {
-    activation.kind = CS_ACT_CLIP;
-    activation.alpha = node->attrs.clip.min;
-    activation.beta = node->attrs.clip.max;
-  }
-  return activation;
-}
-
 static void fuse_activation(cs_rewrite *rewrite, int index, cs_pass_report *report) {
   cs_graph *graph = rewrite->graph;
-  cs_activation activation = activation_of(&graph->nodes[index]);
-  if (activation.kind == CS_ACT_NONE) return;
+  const cs_node *node = &graph->nodes[index];
+  cs_activation activation = cs_op_own_activation(node->op, &node->attrs);
+  if (!cs_act_fuses(activation.kind)) return;
   cs_node *before = cs_rewrite_sole_producer(rewrite, graph->nodes[index].inputs[0]);
   if (!before || before->activation.kind != CS_ACT_NONE) return;
-  if (!cs_node_is_product(before) && before->op != CS_OP_BATCH_NORM && before->op != CS_OP_ADD)
-    return;
+  if (!cs_node_takes_activation(before)) return;
   before->activation = activation;
   cs_rewrite_take_over(rewrite, (int)(before - graph->nodes), index);
+  report->activations_fused++;
+}
+
+/* x · Sigmoid(x) is Swish, and x · HardSigmoid(x) of slope 1/6 HardSwish: the product becomes it.
+ */
+static void join_gate(cs_rewrite *rewrite, int index, cs_pass_report *report) {
+  cs_graph *graph = rewrite->graph;
+  cs_node *product = &graph->nodes[index];
+  int gate_index = cs_node_gate(graph, product);
+  if (gate_index < 0 || rewrite->dead[gate_index]) return;
+  cs_node *gate = &graph->nodes[gate_index];
+  if (!cs_rewrite_sole_producer(rewrite, gate->output)) return;
+  int x = gate->inputs[0];
+  product->op = gate->op == CS_OP_SIGMOID ? CS_OP_SWISH : CS_OP_HARD_SWISH;
+  product->attrs = (cs_attrs){.unary = {.alpha = gate->op == CS_OP_SIGMOID ? 1 : 0}};
+  product->inputs[0] = x;
+  product->n_inputs = 1;
+  graph->values[gate->output].producer = -1;
+  rewrite->dead[gate_index] = true;
+  rewrite->uses[x]--;
   report->activations_fused++;
 }
 
@@ -97,10 +107,14 @@ static cs_status depths_of(const cs_rewrite *rewrite, int **out) {
 cs_status cs_pass_fuse(cs_rewrite *rewrite, cs_pass_report *report) {
   cs_graph *graph = rewrite->graph;
   int *depth = NULL;
+  for (int i = 0; i < graph->n_nodes; i++) {
+    if (!rewrite->dead[i]) join_gate(rewrite, i, report);
+  }
   CS_RETURN_IF_ERROR(depths_of(rewrite, &depth));
   cs_status st = CS_OK;
   for (int i = 0; i < graph->n_nodes && st == CS_OK; i++) {
     if (rewrite->dead[i] || graph->nodes[i].op != CS_OP_ADD) continue;
+    if (!adds_alike(graph, &graph->nodes[i])) continue;
     st = fuse_residual(rewrite, i, depth, report);
   }
   free(depth);

@@ -26,8 +26,9 @@ static void sign_tensor(const char *label, const cs_tensor_desc *desc, cs_dtype 
 
 static void sign_activation(const char *label, const cs_activation *activation, cs_strbuf *out) {
   cs_strbuf_printf(out, " %s=%s", label, cs_act_name(activation->kind));
-  if (activation->kind == CS_ACT_LEAKY_RELU) cs_strbuf_printf(out, "(%.17g)", activation->alpha);
-  if (activation->kind == CS_ACT_CLIP) {
+  int params = cs_act_params(activation->kind);
+  if (params == 1) cs_strbuf_printf(out, "(%.17g)", activation->alpha);
+  if (params == 2) {
     cs_strbuf_printf(out, "(%.17g,%.17g)", activation->alpha, activation->beta);
   }
 }

@@ -23,6 +23,18 @@ bool cs_shape_equal(const cs_shape *a, const cs_shape *b) {
   return true;
 }
 
+bool cs_shape_broadcast(const cs_shape *a, const cs_shape *b, cs_shape *out) {
+  *out = (cs_shape){.rank = a->rank > b->rank ? a->rank : b->rank};
+  for (int i = 0; i < out->rank; i++) {
+    int in_a = i - (out->rank - a->rank), in_b = i - (out->rank - b->rank);
+    int64_t from_a = in_a < 0 ? 1 : a->dims[in_a], from_b = in_b < 0 ? 1 : b->dims[in_b];
+    if (from_a != from_b && from_a != 1 && from_b != 1) return false;
+    out->dims[i] = from_a == 1 ? from_b : from_a;
+    if (out->dims[i] == CS_DIM_N && i > 0) return false;
+  }
+  return true;
+}
+
 static int64_t channel_blocks(const cs_tensor_desc *desc) {
   int64_t granule = cs_layout_granule(desc->layout);
   return (desc->shape.dims[1] + granule - 1) / granule;
@@ -67,6 +79,20 @@ bool cs_tensor_is_dense(const cs_tensor_desc *desc) {
     if (extent > 1 && desc->strides[i] != dense.strides[i]) return false;
   }
   return true;
+}
+
+cs_tensor_desc cs_tensor_broadcast(const cs_tensor_desc *desc, const cs_shape *shape) {
+  cs_tensor_desc out = *desc;
+  out.shape = *shape;
+  for (int i = 0; i < shape->rank; i++) {
+    int from = i - (shape->rank - desc->shape.rank);
+    bool repeats = from < 0 || desc->shape.dims[from] == 1;
+    out.strides[i] = repeats ? 0 : desc->strides[from];
+  }
+  if (desc->shape.rank == 4 && desc->shape.dims[1] == 1 && cs_layout_granule(desc->layout) > 1) {
+    out.layout = CS_LAYOUT_NCHW;
+  }
+  return out;
 }
 
 int64_t cs_tensor_offset4(const cs_tensor_desc *desc, int64_t n, int64_t c, int64_t h, int64_t w) {

@@ -8,21 +8,26 @@
 /* ---- The nodes that one stands for ---- */
 
 static bool is_activation(cs_op op) {
-  return op == CS_OP_RELU || op == CS_OP_LEAKY_RELU || op == CS_OP_CLIP || op == CS_OP_SIGMOID ||
-         op == CS_OP_TANH;
+  return cs_act_fuses(cs_op_unary(op)->act);
 }
 
-/* Climbs from `value` to the node called `start` over what passes fuse, noting every node but
- * identities in way[*n…]. 1: there; 0: not this way; an addition, which has two ways on, ends the
- * climb with −1 and is noted in *add. */
+/* Climbs from `value` to the node called `start` over what passes fuse, noting every node (and
+ * beside a product its gate) but identities in way[*n…]. 1: there; 0: not this way; an addition,
+ * which has two ways on, ends the climb with −1 and is noted in *add. */
 static int climb(const cs_graph *graph, int value, const char *start, int *way, int *n, int *add) {
   for (;;) {
     int at = graph->values[value].producer;
     if (at < 0) return 0;
     const cs_node *node = &graph->nodes[at];
     if (!cs_node_is_identity(node)) way[(*n)++] = at;
+    int gate = cs_node_gate(graph, node);
+    if (gate >= 0) way[(*n)++] = gate;
     if (strcmp(node->name, start) == 0) return 1;
-    if (node->op == CS_OP_ADD) {
+    if (gate >= 0) {
+      value = graph->nodes[gate].inputs[0];
+      continue;
+    }
+    if (node->op == CS_OP_ADD && node->n_inputs == 2) {
       *add = at;
       return -1;
     }
@@ -84,8 +89,7 @@ static void tell_before(const cs_graph *graph, const cs_node *node, int value, c
   }
   const cs_node *before = &graph->nodes[producer];
   bool takes =
-      cs_node_is_product(before) ||
-      (is_activation(node->op) && (before->op == CS_OP_BATCH_NORM || before->op == CS_OP_ADD));
+      cs_node_is_product(before) || (is_activation(node->op) && cs_node_takes_activation(before));
   if (!takes) {
     cs_strbuf_printf(out, "%s is made by a %s, which takes over nothing", name,
                      cs_op_name(before->op));
@@ -99,6 +103,8 @@ static void tell_before(const cs_graph *graph, const cs_node *node, int value, c
                      cs_op_name(before->op));
   } else if (before->bn_after.node && node->op == CS_OP_BATCH_NORM) {
     cs_strbuf_printf(out, "%s has taken over %s already", name, before->bn_after.node);
+  } else if (node->op == CS_OP_ADD) {
+    cs_strbuf_printf(out, "%s is not added to another tensor of its shape", name);
   } else {
     cs_strbuf_printf(out, "the passes left it behind %s", name);
   }
@@ -129,7 +135,7 @@ static void tell_behind(const cs_graph *graph, const cs_node *node, cs_strbuf *o
 void cs_graph_tell_why_alone(const cs_graph *passed, int node, cs_strbuf *out) {
   const cs_node *told = &passed->nodes[node];
   tell_before(passed, told, told->inputs[0], out);
-  if (told->op == CS_OP_ADD) {
+  if (told->op == CS_OP_ADD && told->n_inputs == 2) {
     cs_strbuf_printf(out, "; ");
     tell_before(passed, told, told->inputs[1], out);
   }

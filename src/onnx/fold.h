@@ -8,7 +8,7 @@
 cs_status cs_onnx_fold_gather(cs_onnx_node *node, cs_onnx_value *const *inputs) CS_MUST_USE;
 cs_status cs_onnx_fold_slice(cs_onnx_node *node, cs_onnx_value *const *inputs) CS_MUST_USE;
 cs_status cs_onnx_fold_concat(cs_onnx_node *node, cs_onnx_value *const *inputs) CS_MUST_USE;
-/* Add, Sub, Mul, Div of equal shapes, or with one number. */
+/* Add, Sub, Mul, Div, Pow, Max, Min of equal shapes, or with one number. */
 cs_status cs_onnx_fold_arithmetic(cs_onnx_node *node, cs_onnx_value *const *inputs) CS_MUST_USE;
 /* Neg, Floor, Ceil. */
 cs_status cs_onnx_fold_rounding(cs_onnx_node *node, cs_onnx_value *const *inputs) CS_MUST_USE;

@@ -115,15 +115,23 @@ cs_status cs_onnx_fold_concat(cs_onnx_node *node, cs_onnx_value *const *inputs) 
 /* ---- Arithmetic ---- */
 
 /* a op b of integers; false: it overflows, or is no multiple of the batch. */
-static bool whole_of(char op, cs_onnx_item a, cs_onnx_item b, cs_onnx_item *out) {
+static bool whole_of(cs_op op, cs_onnx_item a, cs_onnx_item b, cs_onnx_item *out) {
   *out = (cs_onnx_item){.times_n = a.times_n};
   switch (op) {
-    case 'A':
+    case CS_OP_ADD:
       return a.times_n == b.times_n && cs_add_i64(a.whole, b.whole, &out->whole);
-    case 'S':
+    case CS_OP_SUB:
       return a.times_n == b.times_n && b.whole != INT64_MIN &&
              cs_add_i64(a.whole, -b.whole, &out->whole);
-    case 'M':
+    case CS_OP_MAX:
+      out->whole = cs_max_i64(a.whole, b.whole);
+      return a.times_n == b.times_n;
+    case CS_OP_MIN:
+      out->whole = cs_min_i64(a.whole, b.whole);
+      return a.times_n == b.times_n;
+    case CS_OP_POW:
+      return false;
+    case CS_OP_MUL:
       out->times_n = a.times_n || b.times_n;
       return !(a.times_n && b.times_n) && cs_mul_i64(a.whole, b.whole, &out->whole);
     default:
@@ -136,8 +144,23 @@ static bool whole_of(char op, cs_onnx_item a, cs_onnx_item b, cs_onnx_item *out)
   }
 }
 
-static double real_of(char op, double a, double b) {
-  return op == 'A' ? a + b : op == 'S' ? a - b : op == 'M' ? a * b : a / b;
+static double real_of(cs_op op, double a, double b) {
+  switch (op) {
+    case CS_OP_ADD:
+      return a + b;
+    case CS_OP_SUB:
+      return a - b;
+    case CS_OP_MUL:
+      return a * b;
+    case CS_OP_MAX:
+      return a > b || isnan(a) ? a : b;
+    case CS_OP_MIN:
+      return a < b || isnan(a) ? a : b;
+    case CS_OP_POW:
+      return pow(a, b);
+    default:
+      return a / b;
+  }
 }
 
 cs_status cs_onnx_fold_arithmetic(cs_onnx_node *node, cs_onnx_value *const *inputs) {
@@ -145,7 +168,8 @@ cs_status cs_onnx_fold_arithmetic(cs_onnx_node *node, cs_onnx_value *const *inpu
   int64_t n_a = cs_onnx_count(a), n_b = cs_onnx_count(b);
   const cs_shape *shape = n_a == 1 && (n_b != 1 || b->rank > a->rank) ? b : a;
   cs_onnx_item *items = NULL;
-  char op = node->proto->op_type[0];
+  cs_op op;
+  if (!cs_op_parse(node->proto->op_type, &op)) return CS_OK;
   if (n_a != 1 && n_b != 1 && !cs_shape_equal(a, b)) {
     return cs_onnx_refuse(node, "found constants of %lld and %lld numbers, wanted as many, or one",
                           (long long)n_a, (long long)n_b);
@@ -158,7 +182,7 @@ cs_status cs_onnx_fold_arithmetic(cs_onnx_node *node, cs_onnx_value *const *inpu
     cs_onnx_item right = inputs[1]->items[n_b == 1 ? 0 : i];
     if (real) {
       items[i].real = real_of(op, left.real, right.real);
-      good = !left.times_n && !right.times_n;
+      good = !left.times_n && !right.times_n && cs_onnx_dtype_is_real(inputs[1]->dtype);
     } else {
       good = whole_of(op, left, right, &items[i]);
     }

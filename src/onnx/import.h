@@ -193,7 +193,7 @@ cs_status cs_onnx_gemm(cs_onnx_node *node) CS_MUST_USE;
 cs_status cs_onnx_matmul(cs_onnx_node *node) CS_MUST_USE;
 cs_status cs_onnx_batch_norm(cs_onnx_node *node) CS_MUST_USE;
 cs_status cs_onnx_unary(cs_onnx_node *node) CS_MUST_USE;
-cs_status cs_onnx_leaky_relu(cs_onnx_node *node) CS_MUST_USE;
+cs_status cs_onnx_gelu(cs_onnx_node *node) CS_MUST_USE;
 cs_status cs_onnx_clip(cs_onnx_node *node) CS_MUST_USE;
 cs_status cs_onnx_binary(cs_onnx_node *node) CS_MUST_USE;
 cs_status cs_onnx_sum(cs_onnx_node *node) CS_MUST_USE;

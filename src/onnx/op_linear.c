@@ -107,7 +107,7 @@ cs_status cs_onnx_batch_norm(cs_onnx_node *node) {
   return CS_OK;
 }
 
-/* ---- Add, Sub, Mul, Div ---- */
+/* ---- Add, Sub, Mul, Div, Pow, Max, Min ---- */
 
 /* Whether a constant is one number, or one per channel of [N, C] or [N, C, H, W]. ONNX lines axes
  * up from the last one. */
@@ -174,29 +174,60 @@ static cs_status only_number(cs_onnx_node *node, cs_onnx_value *constant, double
   return CS_OK;
 }
 
+/* Can it be an affine map per channel, or a bias? */
+static bool is_affine(const char *op, const cs_onnx_data *data) {
+  bool linear = strcmp(op, "Add") == 0 || strcmp(op, "Sub") == 0 || strcmp(op, "Mul") == 0 ||
+                strcmp(op, "Div") == 0;
+  return linear && (data->shape.rank == 2 || data->shape.rank == 4);
+}
+
+/* x · x rounds once, and needs no constant. */
+static bool is_square(cs_op op, const cs_onnx_value *constant, const cs_onnx_item *items) {
+  if (op != CS_OP_POW || !items || cs_onnx_count(&constant->data.shape) != 1) return false;
+  bool real = cs_onnx_dtype_is_real(constant->dtype);
+  return real ? items[0].real == 2.0 : items[0].whole == 2;
+}
+
+/* The constant becomes the node's weight. */
+static cs_status with_operand(cs_onnx_node *node, const cs_onnx_value *data,
+                              cs_onnx_value *constant, bool constant_first) {
+  cs_attrs attrs = {.binary = {.operand = constant->data.shape, .operand_first = constant_first}};
+  cs_shape *operand = &attrs.binary.operand;
+  const cs_onnx_item *items;
+  cs_onnx_data made;
+  cs_op op;
+  if (!cs_op_parse(node->proto->op_type, &op)) return CS_OK;
+  CS_RETURN_IF_ERROR(cs_onnx_items(node->import, constant, &items));
+  if (!constant_first && is_square(op, constant, items)) {
+    const cs_onnx_data twice[2] = {data->data, data->data};
+    return cs_onnx_become(node, CS_OP_MUL, NULL, twice, 2);
+  }
+  if (operand->rank == 0) *operand = (cs_shape){1, {1}};
+  if (cs_onnx_count(operand) < 1) {
+    return cs_onnx_refuse(node, "input (\"%.80s\"): found a constant without elements",
+                          constant->name);
+  }
+  CS_RETURN_IF_ERROR(cs_onnx_emit(node, NULL, op, &attrs, &data->data, 1, &made));
+  cs_onnx_param param = {.scale = 1.0, .count = cs_onnx_count(operand)};
+  CS_RETURN_IF_ERROR(cs_onnx_add_param(node, &made, "weight", constant, param));
+  cs_onnx_give(node, &made);
+  return CS_OK;
+}
+
 static cs_status with_constant(cs_onnx_node *node, const cs_onnx_value *data,
                                cs_onnx_value *constant, bool constant_first) {
   const char *op = node->proto->op_type;
-  char a[CS_TEXT_SIZE], b[CS_TEXT_SIZE];
   bool taken = false;
-  if (!is_per_channel(&constant->data.shape, &data->data.shape)) {
-    return cs_onnx_refuse(node,
-                          "found a constant of shape %s for a tensor of %s, wanted one number or "
-                          "one per channel",
-                          cs_shape_text(&constant->data.shape, a),
-                          cs_shape_text(&data->data.shape, b));
-  }
+  bool affine =
+      is_per_channel(&constant->data.shape, &data->data.shape) && is_affine(op, &data->data);
+  if (!affine) return with_operand(node, data, constant, constant_first);
   if (strcmp(op, "Mul") == 0) return emit_affine(node, &data->data, constant, 1.0, NULL, 0.0);
   if (strcmp(op, "Div") == 0) {
     double divisor = 0.0;
     if (cs_onnx_count(&constant->data.shape) == 1) {
       CS_RETURN_IF_ERROR(only_number(node, constant, &divisor));
     }
-    if (constant_first || divisor == 0.0) {
-      return cs_onnx_refuse(node,
-                            "found a division by several numbers or of a constant, wanted one by "
-                            "one number that is not 0");
-    }
+    if (constant_first || divisor == 0.0) return with_operand(node, data, constant, constant_first);
     return emit_affine(node, &data->data, NULL, 1.0 / divisor, NULL, 0.0);
   }
   bool subtract = strcmp(op, "Sub") == 0;
@@ -226,8 +257,6 @@ cs_status cs_onnx_binary(cs_onnx_node *node) {
     CS_RETURN_IF_ERROR(cs_onnx_data_in(node, i, &inputs[i], &there));
     if (!there) return CS_OK;
   }
-  if (strcmp(op, "Add") != 0 && strcmp(op, "Mul") != 0) {
-    return cs_onnx_refuse(node, "found two tensors that the network computes, wanted a constant");
-  }
-  return cs_onnx_become(node, strcmp(op, "Add") == 0 ? CS_OP_ADD : CS_OP_MUL, NULL, inputs, 2);
+  cs_op ours;
+  return cs_op_parse(op, &ours) ? cs_onnx_become(node, ours, NULL, inputs, 2) : CS_OK;
 }

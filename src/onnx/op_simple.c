@@ -8,22 +8,30 @@
 
 /* ---- Activations ---- */
 
+/* Attributes have the same names and defaults here. */
 cs_status cs_onnx_unary(cs_onnx_node *node) {
   cs_onnx_data input;
+  cs_attrs attrs = {0};
+  double *values[] = {&attrs.unary.alpha, &attrs.unary.beta};
   cs_op op;
   bool there;
+  if (!cs_op_parse(node->proto->op_type, &op)) return CS_OK;
+  const cs_unary_info *info = cs_op_unary(op);
+  for (int i = 0; i < 2 && info->names[i]; i++) {
+    CS_RETURN_IF_ERROR(cs_onnx_real(node, info->names[i], info->defaults[i], values[i]));
+  }
   CS_RETURN_IF_ERROR(cs_onnx_data_in(node, 0, &input, &there));
-  if (!there || !cs_op_parse(node->proto->op_type, &op)) return CS_OK;
-  return cs_onnx_become(node, op, NULL, &input, 1);
+  return there ? cs_onnx_become(node, op, &attrs, &input, 1) : CS_OK;
 }
 
-cs_status cs_onnx_leaky_relu(cs_onnx_node *node) {
-  cs_onnx_data input;
-  cs_attrs attrs = {0};
-  bool there;
-  CS_RETURN_IF_ERROR(cs_onnx_real(node, "alpha", 0.01, &attrs.leaky_relu.alpha));
-  CS_RETURN_IF_ERROR(cs_onnx_data_in(node, 0, &input, &there));
-  return there ? cs_onnx_become(node, CS_OP_LEAKY_RELU, &attrs, &input, 1) : CS_OK;
+/* The exact form alone. */
+cs_status cs_onnx_gelu(cs_onnx_node *node) {
+  char how[16];
+  CS_RETURN_IF_ERROR(cs_onnx_text(node, "approximate", "none", how, sizeof how));
+  if (strcmp(how, "none") != 0) {
+    CS_RETURN_IF_ERROR(cs_onnx_refuse(node, "attribute approximate: found %s, wanted none", how));
+  }
+  return cs_onnx_unary(node);
 }
 
 /* A bound: an attribute before opset 11, then a constant scalar. */

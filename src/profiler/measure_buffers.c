@@ -109,10 +109,10 @@ cs_status cs_op_buffers_create(const cs_measuring *measuring, const cs_operation
     goto done;
   }
   for (int i = 0; i < out->desc->n_inputs; i++) {
-    CS_TRY(
-        st,
-        cs_measure_make_input(measuring->normals, &out->desc->inputs[i], i, &out->host_inputs[i]),
-        done);
+    CS_TRY(st,
+           cs_measure_make_input(measuring->normals, &out->desc->inputs[i], i,
+                                 cs_op_wants_positive(out->desc, i), &out->host_inputs[i]),
+           done);
   }
   CS_TRY(st, cs_measure_make_weights(measuring->normals, out->desc, &out->weight, &out->bias),
          done);

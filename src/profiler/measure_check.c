@@ -20,12 +20,23 @@
 
 /* ---- What is compared ---- */
 
+/* Every image of a binary operator's output from the same image of its inputs, and the constant
+ * the same for all of them. */
+static bool binary_by_image(const cs_op_desc *desc) {
+  const cs_shape *operand = &desc->attrs.binary.operand;
+  for (int i = 0; i < desc->n_inputs; i++) {
+    if (desc->inputs[i].shape.rank != desc->output.shape.rank) return false;
+  }
+  return operand->rank < desc->output.shape.rank || operand->dims[0] == 1;
+}
+
 static bool images_independent(const cs_op_desc *desc) {
   int64_t n = desc->output.shape.dims[0];
   if (desc->output.shape.rank < 2) return false;
   for (int i = 0; i < desc->n_inputs; i++) {
     if (desc->inputs[i].shape.rank < 2 || desc->inputs[i].shape.dims[0] != n) return false;
   }
+  if (cs_op_is_binary(desc->op)) return binary_by_image(desc);
   if (desc->op == CS_OP_PAD) return desc->attrs.pad.pads[0] == 0 && desc->attrs.pad.pads[4] == 0;
   if (desc->op == CS_OP_SOFTMAX) return desc->attrs.axis.axis > 0;
   return desc->op != CS_OP_CONCAT && desc->op != CS_OP_FLATTEN;

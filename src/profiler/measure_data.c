@@ -31,6 +31,11 @@ static cs_status take(const float *normals, int64_t n, int64_t start, double mea
   return CS_OK;
 }
 
+/* Of ordinary size as divisors and bases of powers. */
+static void make_positive(float *values, int64_t n) {
+  for (int64_t i = 0; i < n; i++) values[i] = fabsf(values[i]) + 0.5f;
+}
+
 typedef struct conversion {
   cs_tensor_desc image;
   const float *values;
@@ -55,12 +60,13 @@ static cs_status convert(const cs_tensor_desc *desc, const float *values, int64_
 }
 
 cs_status cs_measure_make_input(const float *normals, const cs_tensor_desc *desc, int index,
-                                void **out) {
+                                bool positive, void **out) {
   cs_status st = CS_OK;
   float *values = NULL;
   int64_t n = 0, span = cs_tensor_span_bytes(desc);
   CS_TRY(st, cs_shape_elements(&desc->shape, &n), done);
   CS_TRY(st, take(normals, n, (int64_t)index * 350377, 0, 1, &values), done);
+  if (positive) make_positive(values, n);
   *out = malloc((size_t)cs_max_i64(span, 1));
   if (!*out) {
     st = cs_no_memory("an input", (size_t)span);
@@ -81,6 +87,7 @@ cs_status cs_measure_make_weights(const float *normals, const cs_op_desc *desc, 
   if (n_weight > 0) {
     double deviation = scale ? 0.1 : 1 / sqrt((double)cs_op_reduction(desc));
     CS_RETURN_IF_ERROR(take(normals, n_weight, 700001, scale ? 1 : 0, deviation, weight));
+    if (cs_op_wants_positive(desc, desc->n_inputs)) make_positive(*weight, n_weight);
     cs_round_to_dtype(storage, *weight, n_weight);
   }
   if (n_bias > 0) {

@@ -196,6 +196,17 @@ done:
   return st;
 }
 
+/* The constant of an Add … Pow, where there is one. */
+static cs_status operand_node(const cs_params *params, const cs_node *node, cs_node_params *out) {
+  int64_t elements;
+  if (!node->attrs.binary.operand.rank) return CS_OK;
+  CS_RETURN_IF_ERROR(cs_shape_elements(&node->attrs.binary.operand, &elements));
+  CS_RETURN_IF_ERROR(fetch(params, node->name, "weight", elements, &out->raw));
+  out->weight = out->raw.data;
+  out->n_weight = elements;
+  return CS_OK;
+}
+
 cs_status cs_node_params_open(const cs_params *params, const cs_graph *graph, int node,
                               cs_node_params *out) {
   cs_status st = CS_OK;
@@ -211,6 +222,7 @@ cs_status cs_node_params_open(const cs_params *params, const cs_graph *graph, in
       st = batch_norm_node(params, graph, it, out);
       break;
     default:
+      if (cs_op_is_binary(it->op)) st = operand_node(params, it, out);
       break;
   }
   out->bias = out->own_bias;

@@ -19,7 +19,8 @@ typedef struct node_role {
 } node_role;
 
 static bool is_rectifier(cs_op op) {
-  return op == CS_OP_RELU || op == CS_OP_LEAKY_RELU || op == CS_OP_CLIP;
+  return op == CS_OP_RELU || op == CS_OP_LEAKY_RELU || op == CS_OP_CLIP || op == CS_OP_PRELU ||
+         op == CS_OP_ELU || op == CS_OP_HARD_SWISH || op == CS_OP_SWISH;
 }
 
 static bool passes_through(cs_op op) {
@@ -82,7 +83,7 @@ static cs_status find_roles(const cs_graph *graph, node_role **out) {
     for (int k = 0; k < node->n_inputs; k++) {
       if (reaches) rectified[node->inputs[k]] = true;
     }
-    if (node->op == CS_OP_ADD) mark_residual(graph, node, roles);
+    if (node->op == CS_OP_ADD && node->n_inputs == 2) mark_residual(graph, node, roles);
   }
   free(rectified);
   *out = roles;
@@ -110,6 +111,14 @@ typedef struct uniform_range {
   double center, half_width;
 } uniform_range;
 
+/* The constant of an Add … Pow: what keeps the mean square about as it is; whole exponents. */
+static uniform_range operand_range(cs_op op) {
+  if (op == CS_OP_MUL || op == CS_OP_DIV) return (uniform_range){1.0, 0.1};
+  if (op == CS_OP_POW) return (uniform_range){2.0, 0.0};
+  if (op == CS_OP_PRELU) return (uniform_range){0.25, 0.1};
+  return (uniform_range){0.0, sqrt(0.03)};
+}
+
 static uniform_range range_of(const cs_graph *graph, int index, node_role role,
                               const char *parameter) {
   const cs_node *node = &graph->nodes[index];
@@ -118,6 +127,7 @@ static uniform_range range_of(const cs_graph *graph, int index, node_role role,
   if (strcmp(parameter, "running_mean") == 0) return (uniform_range){0.0, sqrt(0.03)};
   if (strcmp(parameter, "bias") == 0) return (uniform_range){0.0, scale * sqrt(0.03)};
   if (node->op == CS_OP_BATCH_NORM) return (uniform_range){scale, scale * 0.1};
+  if (cs_op_is_binary(node->op)) return operand_range(node->op);
   double gain = (role.rectified ? 2.0 : 1.0) / (role.pooled ? MAX_POOL_GAIN : 1.0);
   return (uniform_range){0.0, scale * sqrt(3.0 * gain / fan_in(graph, node))};
 }

@@ -219,7 +219,51 @@ class Conversion(ImportTest):
         self.assertEqual(graph["nodes"][0]["op"], "BatchNormalization")
         self.assertEqual(params["y.weight"][1], (1.0, 2.0, 3.0))
         self.assertEqual(params["y.running_var"][1], (1.0, 1.0, 1.0))
-        self.bad(one("Mul", [3, 2, 2], 17, ("x", "k"), [onnx.tensor("k", [2], [1.0, 2.0])]), "per channel")
+
+    def test_other_constants_are_operands(self):
+        row = onnx.tensor("k", [2], [1.0, 2.0])
+        number = onnx.tensor("k", [], [3.0])
+        for operator, inputs, constant, attrs, values in (
+                ("Mul", ("x", "k"), row, {"operand": [2]}, (1.0, 2.0)),
+                ("Div", ("x", "k"), row, {"operand": [2]}, (1.0, 2.0)),
+                ("Div", ("k", "x"), number, {"operand": [1], "operand_first": True}, (3.0,)),
+                ("Sub", ("k", "x"), row, {"operand": [2], "operand_first": True}, (1.0, 2.0)),
+                ("Max", ("x", "k"), number, {"operand": [1]}, (3.0,)),
+                ("Pow", ("x", "k"), number, {"operand": [1]}, (3.0,))):
+            with self.subTest(operator=operator, inputs=inputs):
+                graph, params = self.convert(one(operator, [3, 2, 2], 17, inputs, [constant]))
+                self.assertEqual([(n["op"], n["attrs"]) for n in graph["nodes"]], [(operator, attrs)])
+                self.assertEqual(params["y.weight"][1], values)
+        self.bad(one("Mul", [3, 2, 2], 17, ("x", "k"), [onnx.tensor("k", [3], [1.0, 2.0, 3.0])]),
+                 "[N, 3, 2, 2] and [3]", "broadcast")
+
+    def test_functions_of_one_number(self):
+        for operator, given, wanted in (
+                ("Elu", {"alpha": 0.5}, {"alpha": 0.5}), ("Elu", {}, {"alpha": 1.0}),
+                ("HardSigmoid", {"beta": 0.25}, {"alpha": 0.2, "beta": 0.25}), ("HardSwish", {}, {}),
+                ("Selu", {"gamma": 2.0}, {"alpha": 1.6732631921768188, "gamma": 2.0}),
+                ("Swish", {"alpha": 1.5}, {"alpha": 1.5}), ("Sqrt", {}, {}), ("Abs", {}, {}), ("Neg", {}, {}),
+                ("Exp", {}, {}), ("Softplus", {}, {}), ("Erf", {}, {}), ("Gelu", {}, {})):
+            with self.subTest(operator=operator, given=given):
+                self.assertEqual(self.ops(one(operator, [3, 2, 2], 24, **given))[0][1:], (operator, wanted))
+        self.bad(one("Gelu", [3], 20, approximate="tanh"), "approximate", "tanh")
+        slope = onnx.tensor("k", [3, 1, 1], [0.5, 0.25, 0.125])
+        graph, params = self.convert(one("PRelu", [3, 2, 2], 17, ("x", "k"), [slope]))
+        self.assertEqual(graph["nodes"][0]["attrs"], {"operand": [3, 1, 1]})
+        self.assertEqual(params["y.weight"], ([3, 1, 1], (0.5, 0.25, 0.125)))
+
+    def test_a_square_is_a_product(self):
+        graph, params = self.convert(one("Pow", [3], 17, ("x", "k"), [onnx.tensor("k", [], [2.0])]))
+        self.assertEqual([(n["op"], n["inputs"]) for n in graph["nodes"]], [("Mul", ["x", "x"])])
+        self.assertEqual(params, {})
+
+    def test_two_computed_operands(self):
+        nodes = [onnx.node("GlobalAveragePool", ["x"], ["p"], "pool")]
+        for operator in ("Add", "Mul", "Sub", "Div", "Max", "Min", "Pow"):
+            nodes.append(onnx.node(operator, ["x", "p"], [operator]))
+        graph, _ = self.convert(onnx.model(onnx.graph(
+            nodes, [onnx.value("x", ["N", 3, 2, 2])], [onnx.value(n, []) for n in ("Add", "Mul", "Sub")])))
+        self.assertEqual([n["op"] for n in graph["nodes"][1:]], ["Add", "Mul", "Sub", "Div", "Max", "Min", "Pow"])
 
     def test_weights_in_constant_nodes_and_behind_identities(self):
         nodes = [onnx.node("Constant", [], ["k"], value=onnx.tensor("", [4, 2], MATRIX)),

@@ -1,4 +1,5 @@
 /* Passes: what they change, what they must leave alone; blocks. */
+#include "graph/told.h"
 #include "graph_fixture.h"
 
 static const cs_node *node_of(const cs_graph *graph, const char *value) {
@@ -184,6 +185,68 @@ static void test_residual_details(void **state) {
   cs_graph_destroy(graph);
 }
 
+/* What is broadcast, or a constant, is no residual; activations go into any binary operator. */
+static void test_broadcast_additions_stay(void **state) {
+  (void)state;
+  const char *nodes[] = {
+      CONV("c", "x", "4", "1") "," NODE("p", "GlobalAveragePool", "x") "," ADD(
+          "s", "c", "p") "," NODE("k", "Relu", "s"),
+      CONV("c", "x", "4",
+           "1") ",{'name':'s','op':'Add','inputs':['c'],'attrs':{'operand':[8,8]}}," NODE("k",
+                                                                                          "Relu",
+                                                                                          "s"),
+      NODE("p", "GlobalAveragePool", "x") "," CONV("c", "p", "4", "1") "," ADD(
+          "s", "c", "x") "," NODE("k", "Relu", "s")};
+  for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++) {
+    cs_graph *graph = graph_of("2,4,8,8", nodes[i], "'k'");
+    cs_pass_report report;
+    cs_graph *out = passed(graph, CS_PASSES_ALL, &report);
+    assert_int_equal(report.residuals_fused, 0);
+    assert_int_equal(report.activations_fused, 1);
+    const cs_node *sum = node_of(out, "k");
+    assert_string_equal(sum->name, "s");
+    assert_int_equal(sum->op, CS_OP_ADD);
+    assert_int_equal(sum->activation.kind, CS_ACT_RELU);
+    cs_graph_destroy(out);
+    cs_graph_destroy(graph);
+  }
+}
+
+/* x · Sigmoid(x) is one node, which goes into the convolution before it. */
+static void test_gates(void **state) {
+  (void)state;
+  const char *hard = "{'name':'g','op':'HardSigmoid','inputs':['c'],'attrs':{'alpha':%s}},";
+  char sixth[128], fifth[128], nodes[512];
+  snprintf(sixth, sizeof sixth, hard, "0.1666666716337204");
+  snprintf(fifth, sizeof fifth, hard, "0.2");
+  const struct {
+    const char *gate, *factors, *outputs;
+    cs_act_kind wanted;
+    int nodes;
+  } gated[] = {{NODE("g", "Sigmoid", "c") ",", "'c','g'", "'k'", CS_ACT_SWISH, 1},
+               {NODE("g", "Sigmoid", "c") ",", "'g','c'", "'k'", CS_ACT_SWISH, 1},
+               {sixth, "'c','g'", "'k'", CS_ACT_HARD_SWISH, 1},
+               {fifth, "'c','g'", "'k'", CS_ACT_NONE, 3},
+               {NODE("g", "Sigmoid", "x") ",", "'c','g'", "'k'", CS_ACT_NONE, 3},
+               {NODE("g", "Sigmoid", "c") ",", "'c','g'", "'k','g'", CS_ACT_NONE, 3}};
+  for (size_t i = 0; i < sizeof gated / sizeof *gated; i++) {
+    snprintf(nodes, sizeof nodes, "%s%s{'name':'k','op':'Mul','inputs':[%s]}",
+             CONV("c", "x", "4", "1") ",", gated[i].gate, gated[i].factors);
+    cs_graph *graph = graph_of("2,4,8,8", nodes, gated[i].outputs);
+    cs_graph *out = passed(graph, CS_PASSES_ALL, NULL);
+    assert_int_equal(out->n_nodes, gated[i].nodes);
+    if (gated[i].nodes == 1) {
+      const cs_node *conv = node_of(out, "k");
+      int made_of[3];
+      assert_string_equal(conv->name, "c");
+      assert_int_equal(conv->activation.kind, gated[i].wanted);
+      assert_int_equal(cs_graph_nodes_of(graph, out, 0, made_of), 3);
+    }
+    cs_graph_destroy(out);
+    cs_graph_destroy(graph);
+  }
+}
+
 /* A window over the whole input is a global pool; a smaller or a padded one is not. */
 static void test_whole_average_pool_is_global(void **state) {
   (void)state;
@@ -312,6 +375,8 @@ int main(void) {
       cmocka_unit_test(test_cases),
       cmocka_unit_test(test_fold_details),
       cmocka_unit_test(test_residual_details),
+      cmocka_unit_test(test_broadcast_additions_stay),
+      cmocka_unit_test(test_gates),
       cmocka_unit_test(test_whole_average_pool_is_global),
       cmocka_unit_test(test_residual_made_later),
       cmocka_unit_test(test_residual_goes_to_the_longer_branch),

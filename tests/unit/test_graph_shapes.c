@@ -105,6 +105,15 @@ static const shape_case shapes[] = {
      4,
      {2, 3, 12, 5}},
     {"'N',3,4,5", "{'name':'a','op':'Mul','inputs':['x','x']}", 4, {-1, 3, 4, 5}},
+    {"'N',3,4,5",
+     "{'name':'p','op':'GlobalAveragePool','inputs':['x']},"
+     "{'name':'a','op':'Mul','inputs':['p','x']}",
+     4,
+     {-1, 3, 4, 5}},
+    {"'N',3,1,5", AS("Sub", "'operand':[1,4,1]"), 4, {-1, 3, 4, 5}},
+    {"1,3", AS("Div", "'operand':[2,1,1,1,1,4,3]"), 7, {2, 1, 1, 1, 1, 4, 3}},
+    {"5", AS("Max", "'operand':[2,3,1]"), 3, {2, 3, 5}},
+    {"'N',3", AS("Pow", "'operand':[1,1]"), 2, {-1, 3}},
 };
 
 static void test_shapes(void **state) {

@@ -297,6 +297,94 @@ static void activations_and_pairs(void **state) {
   expect(&d, inputs, NULL, NULL, product, 3);
 }
 
+/* Values of Python's math module. */
+static void functions_of_one_number(void **state) {
+  (void)state;
+  static const struct {
+    cs_op op;
+    double alpha, beta, wanted[3];
+  } rows[] = {
+      {CS_OP_ELU, 0.5, 0, {-0.43233235838169365, 0.5, 4}},
+      {CS_OP_SELU, 1.5, 2, {-2.5939941502901619, 1, 8}},
+      {CS_OP_HARD_SIGMOID, 0.25, 0.6, {0.1, 0.725, 1}},
+      {CS_OP_HARD_SWISH, 0, 0, {-1.0 / 3, 0.29166666666666669, 4}},
+      {CS_OP_SWISH, 2, 0, {-0.035972419924183116, 0.36552928931500245, 3.9986585994781345}},
+      {CS_OP_ABS, 0, 0, {2, 0.5, 4}},
+      {CS_OP_NEG, 0, 0, {2, -0.5, -4}},
+      {CS_OP_EXP, 0, 0, {0.1353352832366127, 1.6487212707001282, 54.598150033144236}},
+      {CS_OP_SOFTPLUS, 0, 0, {0.12692801104297252, 0.97407698418010669, 4.0181499279178094}},
+      {CS_OP_ERF, 0, 0, {-0.99532226501895271, 0.52049987781304652, 0.99999998458274209}},
+      {CS_OP_GELU, 0, 0, {-0.045500263896358417, 0.34573123063700656, 3.9998733150326675}}};
+  const double x[] = {-2, 0.5, 4};
+  const double *inputs[] = {x};
+  cs_op_desc d = op_of(CS_OP_ELU, plain(1, 3, 1, 1), plain(1, 3, 1, 1));
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    d.op = rows[i].op;
+    d.attrs.unary.alpha = rows[i].alpha, d.attrs.unary.beta = rows[i].beta;
+    expect(&d, inputs, NULL, NULL, rows[i].wanted, 3);
+  }
+  d.op = CS_OP_SQRT;
+  const double squares[] = {0, 0.25, 4};
+  expect(&d, (const double *const[]){squares}, NULL, NULL, (const double[]){0, 0.5, 2}, 3);
+  d.op = CS_OP_PRELU, d.attrs.binary = (cs_binary_attrs){.operand = {1, {1}}};
+  expect(&d, inputs, (const float[]){0.25f}, NULL, (const double[]){-0.5, 0.5, 4}, 3);
+}
+
+/* x [1, 2, 1, 2] with y [2, 1, 1]: one number per channel. */
+static void operands_are_broadcast(void **state) {
+  (void)state;
+  const double x[] = {1, -2, 3, 4}, y[] = {2, -1};
+  const double *inputs[] = {x, y}, *swapped[] = {y, x};
+  cs_op_desc d = op_of(CS_OP_ADD, plain(1, 2, 1, 2), plain(1, 2, 1, 2));
+  const cs_shape channels = {3, {2, 1, 1}};
+  d.n_inputs = 2, d.inputs[1] = cs_tensor_dense(&channels, CS_DTYPE_F32, CS_LAYOUT_NCHW);
+  expect(&d, inputs, NULL, NULL, (const double[]){3, 0, 2, 3}, 4);
+  expect_magnitude(&d, inputs, NULL, NULL, (const double[]){3, 4, 4, 5}, 4);
+  d.op = CS_OP_MUL;
+  expect(&d, inputs, NULL, NULL, (const double[]){2, -4, -3, -4}, 4);
+  d.op = CS_OP_SUB;
+  expect(&d, inputs, NULL, NULL, (const double[]){-1, -4, 4, 5}, 4);
+  d.op = CS_OP_DIV;
+  expect(&d, inputs, NULL, NULL, (const double[]){0.5, -1, -3, -4}, 4);
+  d.op = CS_OP_MAX;
+  expect(&d, inputs, NULL, NULL, (const double[]){2, 2, 3, 4}, 4);
+  d.op = CS_OP_MIN;
+  expect(&d, inputs, NULL, NULL, (const double[]){1, -2, -1, -1}, 4);
+  d.op = CS_OP_POW;
+  expect(&d, inputs, NULL, NULL, (const double[]){1, 4, 1.0 / 3, 0.25}, 4);
+  cs_tensor_desc whole = d.inputs[0];
+  d.inputs[0] = d.inputs[1], d.inputs[1] = whole, d.op = CS_OP_SUB;
+  expect(&d, swapped, NULL, NULL, (const double[]){1, 4, -4, -5}, 4);
+}
+
+static void constants_stand_for_either_operand(void **state) {
+  (void)state;
+  const double x[] = {1, -2, 4, 8};
+  const double *inputs[] = {x};
+  const float constant[] = {2, -1, 4};
+  cs_op_desc d = op_of(CS_OP_DIV, plain(2, 1, 1, 2), plain(2, 3, 1, 2));
+  d.attrs.binary.operand = (cs_shape){3, {3, 1, 1}};
+  expect(&d, inputs, constant, NULL,
+         (const double[]){0.5, -1, -1, 2, 0.25, -0.5, 2, 4, -4, -8, 1, 2}, 12);
+  d.attrs.binary.operand_first = true;
+  expect(&d, inputs, constant, NULL,
+         (const double[]){2, -1, -1, 0.5, 4, -2, 0.5, 0.25, -0.25, -0.125, 1, 0.5}, 12);
+}
+
+static void the_largest_of_nan_is_nan(void **state) {
+  (void)state;
+  const double x[] = {NAN, 1}, y[] = {1, NAN};
+  const double *inputs[] = {x, y};
+  double value[2];
+  cs_op_desc d = op_of(CS_OP_MAX, plain(1, 2, 1, 1), plain(1, 2, 1, 1));
+  d.n_inputs = 2, d.inputs[1] = d.inputs[0];
+  for (int i = 0; i < 2; i++) {
+    d.op = i ? CS_OP_MIN : CS_OP_MAX;
+    assert_true(cs_reference_run(&d, inputs, NULL, NULL, value, NULL, 1) == CS_OK);
+    assert_true(isnan(value[0]) && isnan(value[1]));
+  }
+}
+
 static void operators_that_never_reach_a_backend_are_refused(void **state) {
   (void)state;
   cs_op_desc d = op_of(CS_OP_CONCAT, plain(1, 1, 3, 3), plain(1, 1, 3, 3));
@@ -326,6 +414,10 @@ int main(void) {
       cmocka_unit_test(pad_adds_its_value_around),
       cmocka_unit_test(batch_norm_scales_and_shifts_channels),
       cmocka_unit_test(activations_and_pairs),
+      cmocka_unit_test(functions_of_one_number),
+      cmocka_unit_test(operands_are_broadcast),
+      cmocka_unit_test(constants_stand_for_either_operand),
+      cmocka_unit_test(the_largest_of_nan_is_nan),
       cmocka_unit_test(operators_that_never_reach_a_backend_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "backend/cpu/cpu.h"
+#include "backend/reference/reference.h"
 
 static int64_t stage_bytes(const cs_tensor_desc *tensor) {
   return cs_round_up(cs_tensor_span_bytes(tensor), 256);
@@ -105,13 +106,21 @@ static bool loop_variant(const cs_op_desc *desc, cpu_variant *out) {
   return false;
 }
 
+/* Operands that are broadcast: oneDNN takes few of them as they lie. */
+static bool repeats(const cs_op_desc *desc) {
+  if (!cs_op_is_binary(desc->op)) return false;
+  for (int i = 0; i < desc->n_inputs; i++)
+    if (!cs_shape_equal(&desc->inputs[i].shape, &desc->output.shape)) return true;
+  return cs_op_has_operand(desc);
+}
+
 static cs_status enumerate_ways(enumeration *e) {
   cpu_variant variant;
   for (int i = 0; cpu_variant_get(e->desc, i, &variant); i++) {
     if (!variant.applies || (e->fast > 0 && !e->options->full)) continue;
     CS_RETURN_IF_ERROR(add_variant(e, &variant, false));
   }
-  bool own_too = e->desc->op == CS_OP_BATCH_NORM || e->desc->op == CS_OP_COPY;
+  bool own_too = e->desc->op == CS_OP_BATCH_NORM || e->desc->op == CS_OP_COPY || repeats(e->desc);
   if (e->fast > 0 && !own_too) return CS_OK;
   if (loop_variant(e->desc, &variant)) {
     char name[48];
@@ -186,6 +195,10 @@ static cs_status prepare_exec(cs_exec *exec, const char *id) {
     CS_RETURN_IF_ERROR(st);
     exec->weight_bytes = dnn_op_weight_bytes(exec->op);
   }
+  if (cs_op_has_operand(&exec->desc)) {
+    cs_tensor_desc operand = cs_op_operand(&exec->variant.core, CS_DTYPE_F32);
+    exec->weight_bytes = cs_tensor_span_bytes(&operand);
+  }
   exec->scratchpad_offset = stage_layout(&exec->desc, &exec->variant, exec->stage_offsets);
   exec->workspace_bytes =
       exec->scratchpad_offset + (exec->op ? dnn_op_scratchpad_bytes(exec->op) : 0);
@@ -222,8 +235,22 @@ int64_t cpu_exec_weight_bytes(const cs_exec *exec) {
   return exec->weight_bytes;
 }
 
+/* The constant of a binary operator, rounded as a tensor of the storage type is, in f32. */
+static cs_status pack_operand(const cs_exec *exec, const float *weight, void *host_out) {
+  size_t n = (size_t)cs_op_weight_elements(&exec->desc);
+  float *rounded = cs_calloc(n, sizeof *rounded);
+  if (!rounded) return cs_no_memory("a constant operand", n * sizeof *rounded);
+  memcpy(rounded, weight, n * sizeof *rounded);
+  cs_round_to_dtype(exec->desc.output.dtype, rounded, (int64_t)n);
+  cs_tensor_desc operand = cs_op_operand(&exec->variant.core, CS_DTYPE_F32);
+  cs_tensor_from_f32(&operand, rounded, host_out);
+  free(rounded);
+  return CS_OK;
+}
+
 cs_status cpu_pack_weights(const cs_exec *exec, const float *weight, const float *bias,
                            void *host_out) {
+  if (cs_op_has_operand(&exec->desc)) return pack_operand(exec, weight, host_out);
   if (exec->op) return dnn_op_pack(exec->op, weight, bias, host_out);
   size_t n_weight = (size_t)cs_op_weight_elements(&exec->desc);
   size_t n_bias = (size_t)cs_op_bias_elements(&exec->desc);

@@ -36,6 +36,39 @@ static void add_arg(dnn_description *d, int arg, dnn_source source, const dnnl_m
   d->args[d->n_args++] = (dnn_arg){arg, source, *md};
 }
 
+static bool append_eltwise(dnnl_post_ops_t ops, dnnl_alg_kind_t kind, double alpha, double beta) {
+  return dnnl_post_ops_append_eltwise(ops, 1.0f, kind, (float)alpha, (float)beta) == dnnl_success;
+}
+
+/* false: oneDNN 2.6 has no such function. */
+static bool append_activation(dnnl_post_ops_t ops, cs_activation act) {
+  switch (act.kind) {
+    case CS_ACT_NONE:
+      return true;
+    case CS_ACT_RELU:
+      return append_eltwise(ops, dnnl_eltwise_relu, 0, 0);
+    case CS_ACT_LEAKY_RELU:
+      return append_eltwise(ops, dnnl_eltwise_relu, act.alpha, 0);
+    case CS_ACT_CLIP:
+      return append_eltwise(ops, dnnl_eltwise_clip, act.alpha, act.beta);
+    case CS_ACT_SIGMOID:
+      return append_eltwise(ops, dnnl_eltwise_logistic, 0, 0);
+    case CS_ACT_TANH:
+      return append_eltwise(ops, dnnl_eltwise_tanh, 0, 0);
+    case CS_ACT_ELU:
+      return append_eltwise(ops, dnnl_eltwise_elu, act.alpha, 0);
+    case CS_ACT_HARD_SIGMOID:
+      return append_eltwise(ops, dnnl_eltwise_linear, act.alpha, act.beta) &&
+             append_eltwise(ops, dnnl_eltwise_clip, 0, 1);
+    case CS_ACT_HARD_SWISH:
+      return append_eltwise(ops, dnnl_eltwise_hardswish, 0, 0);
+    case CS_ACT_SWISH:
+      return append_eltwise(ops, dnnl_eltwise_swish, act.alpha, 0);
+    default:
+      return false;
+  }
+}
+
 /* Fused activation (and residual, in front of it) as post-operations. */
 static bool describe_epilogue(const cs_op_desc *desc, dnn_description *d) {
   if (dnnl_primitive_attr_create(&d->attr) != dnnl_success) return false;
@@ -52,15 +85,7 @@ static bool describe_epilogue(const cs_op_desc *desc, dnn_description *d) {
       add_arg(d, DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1,
               (dnn_source)(DNN_FROM_INPUT0 + last), &md);
   }
-  static const dnnl_alg_kind_t kinds[] = {
-      [CS_ACT_NONE] = dnnl_alg_kind_undef,      [CS_ACT_RELU] = dnnl_eltwise_relu,
-      [CS_ACT_LEAKY_RELU] = dnnl_eltwise_relu,  [CS_ACT_CLIP] = dnnl_eltwise_clip,
-      [CS_ACT_SIGMOID] = dnnl_eltwise_logistic, [CS_ACT_TANH] = dnnl_eltwise_tanh};
-  cs_activation act = desc->activation;
-  if (ok && act.kind != CS_ACT_NONE)
-    ok = dnnl_post_ops_append_eltwise(ops, 1.0f, kinds[act.kind],
-                                      act.kind == CS_ACT_RELU ? 0.0f : (float)act.alpha,
-                                      (float)act.beta) == dnnl_success;
+  ok = ok && append_activation(ops, desc->activation);
   if (ok) ok = dnnl_primitive_attr_set_post_ops(d->attr, ops) == dnnl_success;
   dnnl_post_ops_destroy(ops);
   return ok;
@@ -247,19 +272,47 @@ static bool describe_batch_norm(const cs_op_desc *desc, dnn_description *d) {
   return true;
 }
 
-/* oneDNN 2.6.3 gets a post-operation wrong where the last channel block is not full. */
+static dnnl_alg_kind_t binary_kind(cs_op op) {
+  switch (op) {
+    case CS_OP_ADD:
+      return dnnl_binary_add;
+    case CS_OP_MUL:
+      return dnnl_binary_mul;
+    case CS_OP_SUB:
+      return dnnl_binary_sub;
+    case CS_OP_DIV:
+      return dnnl_binary_div;
+    case CS_OP_MAX:
+      return dnnl_binary_max;
+    case CS_OP_MIN:
+      return dnnl_binary_min;
+    default:
+      return dnnl_alg_kind_undef;
+  }
+}
+
+/* oneDNN 2.6.3 gets a post-operation wrong where the last channel block is not full; what it writes
+ * into that block's lanes of a broadcast or of a division is not zero. It broadcasts the second
+ * operand alone, of as many axes. */
 static bool describe_binary(const cs_op_desc *desc, dnn_description *d) {
   dnnl_memory_desc_t a, b, y;
-  bool partial = desc->output.shape.rank == 4 &&
-                 desc->output.shape.dims[1] % cs_layout_granule(desc->output.layout) != 0;
-  if (partial && desc->activation.kind != CS_ACT_NONE) return false;
-  dnnl_alg_kind_t kind = desc->op == CS_OP_ADD ? dnnl_binary_add : dnnl_binary_mul;
-  if (!tensor_md(&desc->inputs[0], &a) || !tensor_md(&desc->inputs[1], &b) ||
+  const cs_shape *out = &desc->output.shape;
+  bool constant = cs_op_has_operand(desc);
+  cs_tensor_desc second = constant ? cs_op_operand(desc, CS_DTYPE_F32) : desc->inputs[1];
+  bool alike = cs_shape_equal(&second.shape, out), partial = false;
+  if (out->rank == 4) partial = out->dims[1] % cs_layout_granule(desc->output.layout) != 0;
+  bool plain = alike && (desc->op == CS_OP_ADD || desc->op == CS_OP_MUL);
+  if (partial && (desc->activation.kind != CS_ACT_NONE || !plain)) return false;
+  if (!cs_shape_equal(&desc->inputs[0].shape, out) || second.shape.rank != out->rank) return false;
+  if (binary_kind(desc->op) == dnnl_alg_kind_undef ||
+      (constant && desc->attrs.binary.operand_first))
+    return false;
+  if (!tensor_md(&desc->inputs[0], &a) || !tensor_md(&second, &b) ||
       !tensor_md(&desc->output, &y) ||
-      dnnl_binary_desc_init(&d->op.binary, kind, &a, &b, &y) != dnnl_success)
+      dnnl_binary_desc_init(&d->op.binary, binary_kind(desc->op), &a, &b, &y) != dnnl_success)
     return false;
   add_arg(d, DNNL_ARG_SRC_0, DNN_FROM_INPUT0, &a);
-  add_arg(d, DNNL_ARG_SRC_1, DNN_FROM_INPUT1, &b);
+  add_arg(d, DNNL_ARG_SRC_1, constant ? DNN_FROM_WEIGHTS : DNN_FROM_INPUT1, &b);
   add_arg(d, DNNL_ARG_DST, DNN_FROM_OUTPUT, &y);
   return true;
 }
@@ -288,6 +341,12 @@ static bool describe_op(const cs_op_desc *desc, bool winograd, dnn_description *
       return describe_batch_norm(desc, d);
     case CS_OP_ADD:
     case CS_OP_MUL:
+    case CS_OP_SUB:
+    case CS_OP_DIV:
+    case CS_OP_MAX:
+    case CS_OP_MIN:
+    case CS_OP_POW:
+    case CS_OP_PRELU:
       return describe_binary(desc, d);
     case CS_OP_COPY:
       return describe_copy(desc, d);

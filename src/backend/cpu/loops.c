@@ -6,24 +6,6 @@
 #include "backend/cpu/omp.h"
 #include "backend/cpu/segments.h"
 
-float cpu_activate(cs_activation activation, float x) {
-  switch (activation.kind) {
-    case CS_ACT_NONE:
-      return x;
-    case CS_ACT_RELU:
-      return x > 0 ? x : 0;
-    case CS_ACT_LEAKY_RELU:
-      return x > 0 ? x : (float)activation.alpha * x;
-    case CS_ACT_CLIP:
-      return fminf(fmaxf(x, (float)activation.alpha), (float)activation.beta);
-    case CS_ACT_SIGMOID:
-      return 1.0f / (1.0f + expf(-x));
-    case CS_ACT_TANH:
-      return tanhf(x);
-  }
-  return x;
-}
-
 void cpu_clear_padding_lanes(const cs_tensor_desc *desc, void *memory) {
   int64_t lanes = cs_layout_granule(desc->layout), used = desc->shape.dims[1] % lanes;
   if (desc->shape.rank != 4 || used == 0) return;
@@ -86,10 +68,9 @@ void cpu_copy(const cs_tensor_desc *from_desc, const void *from, const cs_tensor
 /* ---- Element by element ---- */
 
 typedef struct element_args {
-  const float *a, *b; /* b: residual or second operand, or NULL */
+  const float *a, *b; /* b: residual or NULL */
   float *y;
   const float *scale, *shift; /* per channel, or NULL */
-  bool multiply;
   cs_activation activation;
 } element_args;
 
@@ -116,7 +97,7 @@ static void element_segment(void *user, const cpu_segment *s) {
     float v = a[i * s->steps[0]];
     int64_t c = s->channel + i * s->channel_step;
     if (e->scale) v = v * e->scale[c] + e->shift[c];
-    if (b) v = e->multiply ? v * b[i * s->steps[2]] : v + b[i * s->steps[2]];
+    if (b) v += b[i * s->steps[2]];
     y[i * s->steps[1]] = cpu_activate(act, v);
   }
 }
@@ -129,21 +110,8 @@ void cpu_epilogue(const cs_tensor_desc *y_desc, void *y, const cs_tensor_desc *r
   cpu_clear_padding_lanes(y_desc, y);
 }
 
-static cs_activation own_activation(const cs_op_desc *desc) {
-  switch (desc->op) {
-    case CS_OP_RELU:
-      return (cs_activation){CS_ACT_RELU, 0, 0};
-    case CS_OP_LEAKY_RELU:
-      return (cs_activation){CS_ACT_LEAKY_RELU, desc->attrs.leaky_relu.alpha, 0};
-    case CS_OP_CLIP:
-      return (cs_activation){CS_ACT_CLIP, desc->attrs.clip.min, desc->attrs.clip.max};
-    case CS_OP_SIGMOID:
-      return (cs_activation){CS_ACT_SIGMOID, 0, 0};
-    case CS_OP_TANH:
-      return (cs_activation){CS_ACT_TANH, 0, 0};
-    default:
-      return desc->activation;
-  }
+static bool is_unary(const cs_op_desc *desc) {
+  return cs_op_own_activation(desc->op, &desc->attrs).kind != CS_ACT_NONE;
 }
 
 /* oneDNN refuses these. */
@@ -153,15 +121,17 @@ static bool padded_past_stride(const cs_conv_attrs *conv) {
 
 bool cpu_loop_exists(const cs_op_desc *desc) {
   if (desc->output.shape.rank > 4 || desc->has_residual) return false;
+  if (is_unary(desc)) return true;
   switch (desc->op) {
     case CS_OP_COPY:
     case CS_OP_ADD:
     case CS_OP_MUL:
-    case CS_OP_RELU:
-    case CS_OP_LEAKY_RELU:
-    case CS_OP_CLIP:
-    case CS_OP_SIGMOID:
-    case CS_OP_TANH:
+    case CS_OP_SUB:
+    case CS_OP_DIV:
+    case CS_OP_MAX:
+    case CS_OP_MIN:
+    case CS_OP_POW:
+    case CS_OP_PRELU:
     case CS_OP_BATCH_NORM:
     case CS_OP_SOFTMAX:
       return true;
@@ -180,24 +150,27 @@ bool cpu_loop_exists(const cs_op_desc *desc) {
 
 void cpu_loop_run(const cs_op_desc *desc, const void *const *inputs, const float *weights,
                   void *output) {
-  element_args args = {.a = inputs[0], .y = output, .activation = own_activation(desc)};
-  const cs_tensor_desc *tensors[] = {&desc->inputs[0], &desc->output, &desc->inputs[1]};
+  element_args args = {.a = inputs[0], .y = output, .activation = desc->activation};
+  const cs_tensor_desc *tensors[] = {&desc->inputs[0], &desc->output};
+  if (is_unary(desc)) {
+    args.activation = cs_op_own_activation(desc->op, &desc->attrs);
+    cpu_walk(tensors, 2, element_segment, &args);
+    cpu_clear_padding_lanes(&desc->output, output);
+    return;
+  }
   switch (desc->op) {
     case CS_OP_COPY:
       cpu_copy(&desc->inputs[0], inputs[0], &desc->output, output);
       return;
     case CS_OP_ADD:
     case CS_OP_MUL:
-      args.b = inputs[1];
-      args.multiply = desc->op == CS_OP_MUL;
-      cpu_walk(tensors, 3, element_segment, &args);
-      break;
-    case CS_OP_RELU:
-    case CS_OP_LEAKY_RELU:
-    case CS_OP_CLIP:
-    case CS_OP_SIGMOID:
-    case CS_OP_TANH:
-      cpu_walk(tensors, 2, element_segment, &args);
+    case CS_OP_SUB:
+    case CS_OP_DIV:
+    case CS_OP_MAX:
+    case CS_OP_MIN:
+    case CS_OP_POW:
+    case CS_OP_PRELU:
+      cpu_loop_binary(desc, inputs, weights, output);
       break;
     case CS_OP_BATCH_NORM:
       args.scale = weights;

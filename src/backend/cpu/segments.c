@@ -41,7 +41,8 @@ static void walk_row(const walk_plan *plan, int64_t row, cpu_segment_fn body, vo
   for (int i = 0; i < plan->n; i++) {
     const cs_tensor_desc *t = &plan->tensors[i];
     at[i] = cs_tensor_offset4(t, n, c, h, 0);
-    segment.steps[i] = !along_lanes ? t->strides[3] : plan->flat ? t->strides[1] : 1;
+    bool blocked = cs_layout_granule(t->layout) > 1;
+    segment.steps[i] = !along_lanes ? t->strides[3] : blocked ? 1 : t->strides[1];
   }
   for (int64_t w = 0; w < (along_lanes ? dims[3] : 1); w++) {
     for (int i = 0; i < plan->n; i++) segment.offsets[i] = at[i] + w * plan->tensors[i].strides[3];

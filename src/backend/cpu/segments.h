@@ -1,5 +1,6 @@
-/* Walks tensors of one shape together in segments: runs of elements with a fixed step in each
- * tensor. Tensors of one layout are walked along their lanes or their rows, others along rows. */
+/* Walks tensors of one shape (or broadcast to it: cs_tensor_broadcast) together in segments: runs
+ * of elements with a fixed step in each tensor. Tensors of one layout are walked along their lanes
+ * or their rows, others along rows. */
 #ifndef CONVSCHED_BACKEND_CPU_SEGMENTS_H_
 #define CONVSCHED_BACKEND_CPU_SEGMENTS_H_
 

@@ -26,10 +26,20 @@ static bool all_dense(const cs_op_desc *desc) {
   return all;
 }
 
+/* Does every input have the output's images? */
+static bool images_line_up(const cs_op_desc *desc) {
+  for (int i = 0; i < desc->n_inputs; i++) {
+    const cs_shape *in = &desc->inputs[i].shape;
+    if (in->rank != 4 || in->dims[0] != desc->output.shape.dims[0]) return false;
+  }
+  return true;
+}
+
 /* Each image of a channel slice is dense by itself. */
 static bool by_image(const cs_op_desc *desc, cpu_variant *out) {
   if (!all_f32(desc) || all_dense(desc) || desc->output.shape.rank != 4 ||
-      desc->op == CS_OP_SOFTMAX || desc->op == CS_OP_PAD || desc->output.shape.dims[0] < 2)
+      desc->op == CS_OP_SOFTMAX || desc->op == CS_OP_PAD || cs_op_has_operand(desc) ||
+      desc->output.shape.dims[0] < 2 || !images_line_up(desc))
     return false;
   out->images = (int)desc->output.shape.dims[0];
   for (int i = 0; i <= desc->n_inputs; i++) tensor_at(&out->core, i)->shape.dims[0] = 1;

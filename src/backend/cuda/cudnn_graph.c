@@ -129,9 +129,19 @@ static cs_status add_sum(cs_cudnn_graph *g, cudnnBackendDescriptor_t addend, boo
   return CS_OK;
 }
 
+static bool has_mode(cs_act_kind kind) {
+  return kind == CS_ACT_NONE || kind == CS_ACT_RELU || kind == CS_ACT_LEAKY_RELU ||
+         kind == CS_ACT_CLIP || kind == CS_ACT_SIGMOID || kind == CS_ACT_TANH;
+}
+
 static cs_status add_activation(cs_cudnn_graph *g, cudnnBackendDescriptor_t value) {
   const cs_activation *act = &g->problem->activation;
   cudnnPointwiseMode_t mode = CUDNN_POINTWISE_RELU_FWD;
+  if (!has_mode(act->kind)) {
+    return cs_error(CS_CODE_BAD_INPUT,
+                    "found %s behind a convolution of cuDNN's, wanted one it has",
+                    cs_act_name(act->kind));
+  }
   if (act->kind == CS_ACT_SIGMOID) mode = CUDNN_POINTWISE_SIGMOID_FWD;
   if (act->kind == CS_ACT_TANH) mode = CUDNN_POINTWISE_TANH_FWD;
   cudnnBackendDescriptor_t pointwise = NULL, result = NULL;

@@ -232,6 +232,12 @@ inline Activation activation_of(const cs_activation &act) {
   return {(int)act.kind, (float)act.alpha, (float)act.beta};
 }
 
+__device__ __forceinline__ float cut_to_one(float v) {
+  float low = v < 0.f ? 0.f : v;
+  return low > 1.f ? 1.f : low;
+}
+
+/* Those that may be fused behind an operation (cs_act_fuses); elementwise.cu has the others. */
 template <int V>
 __device__ __forceinline__ void activate(const Activation &act, float (&v)[V]) {
   switch (act.kind) {
@@ -257,6 +263,22 @@ __device__ __forceinline__ void activate(const Activation &act, float (&v)[V]) {
     case CS_ACT_TANH:
 #pragma unroll
       for (int i = 0; i < V; i++) v[i] = tanhf(v[i]);
+      break;
+    case CS_ACT_ELU:
+#pragma unroll
+      for (int i = 0; i < V; i++) v[i] = v[i] < 0.f ? act.alpha * expm1f(v[i]) : v[i];
+      break;
+    case CS_ACT_HARD_SIGMOID:
+#pragma unroll
+      for (int i = 0; i < V; i++) v[i] = cut_to_one(act.alpha * v[i] + act.beta);
+      break;
+    case CS_ACT_HARD_SWISH:
+#pragma unroll
+      for (int i = 0; i < V; i++) v[i] *= cut_to_one(fmaf(v[i], 1.f / 6.f, 0.5f));
+      break;
+    case CS_ACT_SWISH:
+#pragma unroll
+      for (int i = 0; i < V; i++) v[i] = v[i] / (1.f + expf(-act.alpha * v[i]));
       break;
     default:
       break;
@@ -289,8 +311,6 @@ bool channels_vectorise(const cs_tensor_desc *desc, int width);
 /* All inputs and the output: rank <= 4, NCHW or NHWC, positive strides; equal dtypes unless Copy.
  */
 bool plain_tensors(const cs_op_desc *desc);
-/* What Relu, LeakyRelu, Clip, Sigmoid and Tanh do; none for other operators. */
-cs_activation activation_of_op(const cs_op_desc *desc);
 
 /* Of the current device, 90 for 9.0; 0: there is none. */
 int device_capability();
@@ -381,6 +401,9 @@ extern const KernelFamily cs_pool_family, cs_pool_strip_family, cs_global_pool_f
     cs_lrn_family, cs_softmax_family, cs_batch_norm_family, cs_elementwise_family, cs_copy_family,
     cs_pad_family, cs_gemm_family, cs_conv_family, cs_mma_family, cs_tma_family, cs_few_family,
     cs_mma_transposed_family, cs_tma_transposed_family, cs_gemm_transposed_family;
+
+/* The operators of one number, and the binary ones. */
+bool cs_elementwise_takes(cs_op op);
 
 /* Appends an id while there is room; counts always. */
 inline void add_variant(const char **ids, int capacity, int *count, const char *id) {

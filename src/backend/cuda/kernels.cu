@@ -10,14 +10,6 @@ static const KernelFamily *family_of(cs_op op) {
       return &cs_gemm_family;
     case CS_OP_BATCH_NORM:
       return &cs_batch_norm_family;
-    case CS_OP_RELU:
-    case CS_OP_LEAKY_RELU:
-    case CS_OP_CLIP:
-    case CS_OP_SIGMOID:
-    case CS_OP_TANH:
-    case CS_OP_ADD:
-    case CS_OP_MUL:
-      return &cs_elementwise_family;
     case CS_OP_MAX_POOL:
     case CS_OP_AVERAGE_POOL:
       return &cs_pool_family;
@@ -32,7 +24,7 @@ static const KernelFamily *family_of(cs_op op) {
     case CS_OP_COPY:
       return &cs_copy_family;
     default:
-      return NULL;
+      return cs_elementwise_takes(op) ? &cs_elementwise_family : NULL;
   }
 }
 

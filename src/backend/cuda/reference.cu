@@ -4,7 +4,9 @@
 #include "backend/cuda/reference.cuh"
 
 struct RefParams {
-  RefTensor in[CS_MAX_OP_INPUTS];
+  RefTensor in[CS_MAX_OP_INPUTS]; /* of a binary operator: broadcast to the output's shape */
+  bool constant, constant_first;  /* of a binary operator: the weight stands for one input */
+  int64_t constant_stride[4];
   const float *weight, *bias;
   const float *scale, *shift; /* of the prologue; NULL: there is none */
   int64_t total, dim[4];
@@ -36,6 +38,30 @@ __device__ double ref_activate(const cs_activation &act, double x) {
       return 1.0 / (1.0 + exp(-x));
     case CS_ACT_TANH:
       return tanh(x);
+    case CS_ACT_ELU:
+      return x < 0 ? act.alpha * expm1(x) : x;
+    case CS_ACT_HARD_SIGMOID:
+      return fmin(fmax(act.alpha * x + act.beta, 0.0), 1.0);
+    case CS_ACT_HARD_SWISH:
+      return x * fmin(fmax(x / 6 + 0.5, 0.0), 1.0);
+    case CS_ACT_SWISH:
+      return x / (1.0 + exp(-act.alpha * x));
+    case CS_ACT_SELU:
+      return act.beta * (x < 0 ? act.alpha * expm1(x) : x);
+    case CS_ACT_SQRT:
+      return sqrt(x);
+    case CS_ACT_ABS:
+      return fabs(x);
+    case CS_ACT_NEG:
+      return -x;
+    case CS_ACT_EXP:
+      return exp(x);
+    case CS_ACT_SOFTPLUS:
+      return fmax(x, 0.0) + log1p(exp(-fabs(x)));
+    case CS_ACT_ERF:
+      return erf(x);
+    case CS_ACT_GELU:
+      return 0.5 * x * (1 + erf(x * 0.70710678118654752440));
     default:
       return x;
   }
@@ -169,21 +195,50 @@ __device__ RefSum ref_pad(const RefParams &p, int64_t n, int64_t c, int64_t h, i
   return {y, fabs(y)};
 }
 
+__device__ double ref_combine(int op, double a, double b) {
+  switch (op) {
+    case CS_OP_ADD:
+      return a + b;
+    case CS_OP_SUB:
+      return a - b;
+    case CS_OP_MUL:
+      return a * b;
+    case CS_OP_DIV:
+      return a / b;
+    case CS_OP_MAX:
+      return a > b || isnan(a) ? a : b;
+    case CS_OP_MIN:
+      return a < b || isnan(a) ? a : b;
+    case CS_OP_PRELU:
+      return a < 0 ? b * a : a;
+    default:
+      return pow(a, b);
+  }
+}
+
+__device__ RefSum ref_binary(const RefParams &p, const int64_t (&at)[4]) {
+  double a = ref_load(p.in[0], at[0], at[1], at[2], at[3]), b;
+  if (p.constant) {
+    int64_t index = 0;
+    for (int axis = 0; axis < 4; axis++) index += at[axis] * p.constant_stride[axis];
+    b = p.weight[index];
+  } else {
+    b = ref_load(p.in[1], at[0], at[1], at[2], at[3]);
+  }
+  double y = p.constant_first ? ref_combine(p.op, b, a) : ref_combine(p.op, a, b);
+  bool sum = p.op == CS_OP_ADD || p.op == CS_OP_SUB;
+  return {y, sum ? fabs(a) + fabs(b) : fabs(y)};
+}
+
 __device__ RefSum ref_pointwise(const RefParams &p, int64_t n, int64_t c, int64_t h, int64_t w) {
   double x = ref_load(p.in[0], n, c, h, w);
-  if (p.op == CS_OP_ADD) {
-    double y = ref_load(p.in[1], n, c, h, w);
-    return {x + y, fabs(x) + fabs(y)};
-  }
-  if (p.op == CS_OP_MUL) {
-    double y = x * ref_load(p.in[1], n, c, h, w);
-    return {y, fabs(y)};
-  }
   if (p.op == CS_OP_BATCH_NORM) {
     double product = p.weight[c] * x, shift = p.bias[c];
     return {product + shift, fabs(product) + fabs(shift)};
   }
-  return {ref_activate(p.own_act, x), fabs(x)};
+  bool sum = p.own_act.kind == CS_ACT_HARD_SIGMOID;
+  double magnitude = sum ? fabs(p.own_act.alpha * x) + fabs(p.own_act.beta) : fabs(x);
+  return {ref_activate(p.own_act, x), magnitude};
 }
 
 /* One element, activated; the magnitude is that of the sum before. */
@@ -214,6 +269,16 @@ __device__ __forceinline__ RefSum ref_element(const RefParams &p, const int64_t 
       break;
     case CS_OP_PAD:
       sum = ref_pad(p, at[0], at[1], at[2], at[3]);
+      break;
+    case CS_OP_ADD:
+    case CS_OP_MUL:
+    case CS_OP_SUB:
+    case CS_OP_DIV:
+    case CS_OP_MAX:
+    case CS_OP_MIN:
+    case CS_OP_POW:
+    case CS_OP_PRELU:
+      sum = ref_binary(p, at);
       break;
     default:
       sum = ref_pointwise(p, at[0], at[1], at[2], at[3]);
@@ -270,12 +335,29 @@ static bool has_twin(cs_op op) {
          op < CS_OP_COUNT;
 }
 
+/* The operands as tensors of the output's shape. */
+static void ref_broadcast(const cs_op_desc *desc, const void *const *inputs, RefParams *p) {
+  for (int i = 0; i < desc->n_inputs; i++) {
+    cs_tensor_desc whole = cs_tensor_broadcast(&desc->inputs[i], &desc->output.shape);
+    p->in[i] = ref_tensor(&whole, inputs[i]);
+  }
+  p->constant = cs_op_has_operand(desc);
+  if (!p->constant) return;
+  p->constant_first = desc->attrs.binary.operand_first;
+  cs_tensor_desc operand =
+      cs_tensor_dense(&desc->attrs.binary.operand, CS_DTYPE_F32, CS_LAYOUT_NCHW);
+  operand = cs_tensor_broadcast(&operand, &desc->output.shape);
+  View view = view_of(&operand);
+  memcpy(p->constant_stride, view.stride, sizeof view.stride);
+}
+
 static cs_status ref_params(const cs_op_desc *desc, const void *const *inputs, const float *weight,
                             const float *bias, RefParams *p) {
   if (!has_twin(desc->op) || !(desc->op == CS_OP_COPY || plain_tensors(desc)))
     return cs_error(CS_CODE_INTERNAL, "%s: no GPU reference for this operation",
                     cs_op_name(desc->op));
   for (int i = 0; i < desc->n_inputs; i++) p->in[i] = ref_tensor(&desc->inputs[i], inputs[i]);
+  if (cs_op_is_binary(desc->op)) ref_broadcast(desc, inputs, p);
   View out = view_of(&desc->output);
   memcpy(p->dim, out.dim, sizeof out.dim);
   p->total = view_elements(out);
@@ -286,7 +368,7 @@ static cs_status ref_params(const cs_op_desc *desc, const void *const *inputs, c
     p->prologue = desc->prologue;
   }
   p->attrs = desc->attrs;
-  p->act = desc->activation, p->own_act = activation_of_op(desc);
+  p->act = desc->activation, p->own_act = cs_op_own_activation(desc->op, &desc->attrs);
   p->op = (int)desc->op;
   p->residual = desc->has_residual ? desc->n_inputs - 1 : -1;
   return CS_OK;

@@ -47,23 +47,6 @@ bool plain_tensors(const cs_op_desc *desc) {
   return true;
 }
 
-cs_activation activation_of_op(const cs_op_desc *desc) {
-  switch (desc->op) {
-    case CS_OP_RELU:
-      return {CS_ACT_RELU, 0, 0};
-    case CS_OP_LEAKY_RELU:
-      return {CS_ACT_LEAKY_RELU, desc->attrs.leaky_relu.alpha, 0};
-    case CS_OP_CLIP:
-      return {CS_ACT_CLIP, desc->attrs.clip.min, desc->attrs.clip.max};
-    case CS_OP_SIGMOID:
-      return {CS_ACT_SIGMOID, 0, 0};
-    case CS_OP_TANH:
-      return {CS_ACT_TANH, 0, 0};
-    default:
-      return {CS_ACT_NONE, 0, 0};
-  }
-}
-
 void put_rounded(cs_dtype dtype, void *to, int64_t index, float value) {
   if (dtype == CS_DTYPE_F32)
     static_cast<float *>(to)[index] = value;

@@ -3,37 +3,72 @@
 
 #include "backend/reference/internal.h"
 
-static cs_activation activation_of(const cs_op_desc *d) {
-  switch (d->op) {
-    case CS_OP_RELU:
-      return (cs_activation){CS_ACT_RELU, 0, 0};
-    case CS_OP_LEAKY_RELU:
-      return (cs_activation){CS_ACT_LEAKY_RELU, d->attrs.leaky_relu.alpha, 0};
-    case CS_OP_CLIP:
-      return (cs_activation){CS_ACT_CLIP, d->attrs.clip.min, d->attrs.clip.max};
-    case CS_OP_SIGMOID:
-      return (cs_activation){CS_ACT_SIGMOID, 0, 0};
-    case CS_OP_TANH:
-      return (cs_activation){CS_ACT_TANH, 0, 0};
-    default:
-      return (cs_activation){CS_ACT_NONE, 0, 0};
-  }
-}
-
 void ref_pointwise_plane(const ref_args *args, int64_t plane) {
   const cs_op_desc *d = args->desc;
-  cs_activation activation = activation_of(d);
+  cs_activation activation = cs_op_own_activation(d->op, &d->attrs);
   int64_t elements = 1;
   for (int i = d->output.shape.rank == 4 ? 2 : 1; i < d->output.shape.rank; i++)
     elements *= d->output.shape.dims[i];
   for (int64_t at = plane * elements; at < (plane + 1) * elements; at++) {
     double x = args->inputs[0][at];
-    if (d->op == CS_OP_ADD)
-      ref_store(args, at, x + args->inputs[1][at], fabs(x) + fabs(args->inputs[1][at]));
-    else if (d->op == CS_OP_MUL)
-      ref_store(args, at, x * args->inputs[1][at], fabs(x * args->inputs[1][at]));
+    /* What HardSigmoid sums. */
+    bool sum = activation.kind == CS_ACT_HARD_SIGMOID;
+    double magnitude = sum ? fabs(activation.alpha * x) + fabs(activation.beta) : fabs(x);
+    ref_store(args, at, ref_activation(activation, x), magnitude);
+  }
+}
+
+static double binary(cs_op op, double a, double b) {
+  switch (op) {
+    case CS_OP_ADD:
+      return a + b;
+    case CS_OP_SUB:
+      return a - b;
+    case CS_OP_MUL:
+      return a * b;
+    case CS_OP_DIV:
+      return a / b;
+    case CS_OP_MAX:
+      return a > b || isnan(a) ? a : b;
+    case CS_OP_MIN:
+      return a < b || isnan(a) ? a : b;
+    case CS_OP_PRELU:
+      return a < 0 ? b * a : a;
+    default:
+      return pow(a, b);
+  }
+}
+
+/* Row-major index into a tensor of shape `from` of what output element `at` reads of it: axes lined
+ * up from the last, an extent of 1 repeats. */
+static int64_t broadcast_index(const cs_shape *from, const cs_shape *out, int64_t at) {
+  int64_t index = 0, step = 1;
+  for (int i = out->rank - 1; i >= 0; i--) {
+    int axis = i - (out->rank - from->rank);
+    if (axis < 0) break;
+    if (from->dims[axis] > 1) index += at % out->dims[i] * step;
+    step *= from->dims[axis];
+    at /= out->dims[i];
+  }
+  return index;
+}
+
+void ref_binary_plane(const ref_args *args, int64_t plane) {
+  const cs_op_desc *d = args->desc;
+  const cs_shape *out = &d->output.shape, *operand = &d->attrs.binary.operand;
+  bool constant = cs_op_has_operand(d);
+  int64_t elements = 1;
+  for (int i = out->rank == 4 ? 2 : 1; i < out->rank; i++) elements *= out->dims[i];
+  for (int64_t at = plane * elements; at < (plane + 1) * elements; at++) {
+    double a = args->inputs[0][broadcast_index(&d->inputs[0].shape, out, at)], b;
+    if (constant)
+      b = args->weight[broadcast_index(operand, out, at)];
     else
-      ref_store(args, at, ref_activation(activation, x), fabs(x));
+      b = args->inputs[1][broadcast_index(&d->inputs[1].shape, out, at)];
+    bool swapped = constant && d->attrs.binary.operand_first;
+    double y = binary(d->op, swapped ? b : a, swapped ? a : b);
+    bool sum = d->op == CS_OP_ADD || d->op == CS_OP_SUB;
+    ref_store(args, at, y, sum ? fabs(a) + fabs(b) : fabs(y));
   }
 }
 

@@ -13,24 +13,6 @@ typedef struct ref_loop {
   int64_t plane_elements;
 } ref_loop;
 
-double ref_activation(cs_activation activation, double x) {
-  switch (activation.kind) {
-    case CS_ACT_NONE:
-      return x;
-    case CS_ACT_RELU:
-      return x > 0 ? x : 0;
-    case CS_ACT_LEAKY_RELU:
-      return x > 0 ? x : activation.alpha * x;
-    case CS_ACT_CLIP:
-      return fmin(fmax(x, activation.alpha), activation.beta);
-    case CS_ACT_SIGMOID:
-      return 1.0 / (1.0 + exp(-x));
-    case CS_ACT_TANH:
-      return tanh(x);
-  }
-  return NAN;
-}
-
 static int64_t elements_from(const cs_shape *shape, int axis) {
   int64_t n = 1;
   for (int i = axis; i < shape->rank; i++) n *= shape->dims[i];
@@ -99,17 +81,24 @@ static cs_status choose(const cs_op_desc *desc, ref_loop *loop, int64_t *planes)
       loop->plane = ref_softmax_plane;
       loop->plane_elements = elements_from(out, (int)desc->attrs.axis.axis);
       break;
-    case CS_OP_RELU:
-    case CS_OP_LEAKY_RELU:
-    case CS_OP_CLIP:
-    case CS_OP_SIGMOID:
-    case CS_OP_TANH:
-    case CS_OP_ADD:
-    case CS_OP_MUL:
     case CS_OP_COPY:
       loop->plane = ref_pointwise_plane;
       break;
+    case CS_OP_ADD:
+    case CS_OP_MUL:
+    case CS_OP_SUB:
+    case CS_OP_DIV:
+    case CS_OP_MAX:
+    case CS_OP_MIN:
+    case CS_OP_POW:
+    case CS_OP_PRELU:
+      loop->plane = ref_binary_plane;
+      break;
     default:
+      if (cs_op_own_activation(desc->op, &desc->attrs).kind != CS_ACT_NONE) {
+        loop->plane = ref_pointwise_plane;
+        break;
+      }
       return cs_error(CS_CODE_INTERNAL,
                       "the reference has no operator %s: it never reaches a backend",
                       cs_op_name(desc->op));

@@ -24,19 +24,36 @@ static double storage_unit(cs_precision precision) {
   }
 }
 
+/* Has an exponential in it, or the like. */
+static bool is_curved(cs_act_kind kind) {
+  switch (kind) {
+    case CS_ACT_SIGMOID:
+    case CS_ACT_TANH:
+    case CS_ACT_ELU:
+    case CS_ACT_SWISH:
+    case CS_ACT_SELU:
+    case CS_ACT_EXP:
+    case CS_ACT_SOFTPLUS:
+    case CS_ACT_ERF:
+    case CS_ACT_GELU:
+      return true;
+    default:
+      return false;
+  }
+}
+
 /* Elementary functions (exp, tanh, pow, a reciprocal) in f32 arithmetic, in units of 2^-24. */
 static double function_units(const cs_op_desc *desc) {
   switch (desc->op) {
-    case CS_OP_SIGMOID:
-    case CS_OP_TANH:
-      return 16;
     case CS_OP_LRN:
     case CS_OP_SOFTMAX:
+    case CS_OP_POW:
       return 64;
     default:
       break;
   }
-  bool curved = desc->activation.kind == CS_ACT_SIGMOID || desc->activation.kind == CS_ACT_TANH;
+  bool curved = is_curved(cs_op_own_activation(desc->op, &desc->attrs).kind) ||
+                is_curved(desc->activation.kind);
   return curved ? 16 : 0;
 }
 
@@ -64,9 +81,11 @@ static double accumulation(const cs_op_desc *desc, uint32_t notes) {
 }
 
 /* The same output type on both sides is no arithmetic at all for these. */
-static bool moves_only(cs_op op) {
+static bool moves_only(const cs_op_desc *desc) {
+  cs_op op = desc->op;
+  if (op == CS_OP_MAX || op == CS_OP_MIN) return desc->activation.kind == CS_ACT_NONE;
   return op == CS_OP_MAX_POOL || op == CS_OP_PAD || op == CS_OP_COPY || op == CS_OP_RELU ||
-         op == CS_OP_CLIP;
+         op == CS_OP_CLIP || op == CS_OP_ABS || op == CS_OP_NEG;
 }
 
 void cs_tolerance(const cs_op_desc *desc, uint32_t notes, double *rel_l2, double *max_scaled) {
@@ -75,7 +94,7 @@ void cs_tolerance(const cs_op_desc *desc, uint32_t notes, double *rel_l2, double
     unit = desc->output.dtype == CS_DTYPE_F32   ? unit_f32
            : desc->output.dtype == CS_DTYPE_F16 ? 0x1p-11
                                                 : 0x1p-8;
-  if (moves_only(desc->op)) {
+  if (moves_only(desc)) {
     *max_scaled = *rel_l2 = 1.01 * unit;
     return;
   }

@@ -1,0 +1,51 @@
+/* Functions of one number by definition. */
+#include <math.h>
+
+#include "backend/reference/internal.h"
+
+static double cut(double x, double low, double high) {
+  return fmin(fmax(x, low), high);
+}
+
+double ref_activation(cs_activation activation, double x) {
+  double alpha = activation.alpha, beta = activation.beta;
+  switch (activation.kind) {
+    case CS_ACT_NONE:
+      return x;
+    case CS_ACT_RELU:
+      return x > 0 ? x : 0;
+    case CS_ACT_LEAKY_RELU:
+      return x > 0 ? x : alpha * x;
+    case CS_ACT_CLIP:
+      return cut(x, alpha, beta);
+    case CS_ACT_SIGMOID:
+      return 1.0 / (1.0 + exp(-x));
+    case CS_ACT_TANH:
+      return tanh(x);
+    case CS_ACT_ELU:
+      return x < 0 ? alpha * expm1(x) : x;
+    case CS_ACT_HARD_SIGMOID:
+      return cut(alpha * x + beta, 0, 1);
+    case CS_ACT_HARD_SWISH:
+      return x * cut(x / 6 + 0.5, 0, 1);
+    case CS_ACT_SWISH:
+      return x / (1.0 + exp(-alpha * x));
+    case CS_ACT_SELU:
+      return beta * (x < 0 ? alpha * expm1(x) : x);
+    case CS_ACT_SQRT:
+      return sqrt(x);
+    case CS_ACT_ABS:
+      return fabs(x);
+    case CS_ACT_NEG:
+      return -x;
+    case CS_ACT_EXP:
+      return exp(x);
+    case CS_ACT_SOFTPLUS:
+      return fmax(x, 0) + log1p(exp(-fabs(x)));
+    case CS_ACT_ERF:
+      return erf(x);
+    case CS_ACT_GELU:
+      return 0.5 * x * (1 + erf(x * 0.70710678118654752440));
+  }
+  return NAN;
+}
