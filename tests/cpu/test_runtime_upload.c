@@ -35,7 +35,9 @@ static cs_status slow_upload(cs_backend *backend, void *device, const void *host
   return slow.real->upload(backend, device, host, bytes);
 }
 
+/* Behind the first task it waits, not for ever, until a copy is under way. */
 static cs_status slow_pack(const cs_exec *exec, const float *weight, const float *bias, void *out) {
+  for (int ms = 0; ms < slow.patience_ms && slow.packed > 0 && !slow.carrying; ms++) usleep(1000);
   if (slow.begun++ == slow.fail_pack) return cs_error(CS_CODE_DEVICE, "packing failed");
   cs_status st = slow.real->pack_weights(exec, weight, bias, out);
   slow.beside += slow.carrying;
