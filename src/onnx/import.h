@@ -207,7 +207,8 @@ cs_status cs_onnx_cast(cs_onnx_node *node) CS_MUST_USE;
 cs_status cs_onnx_flatten(cs_onnx_node *node) CS_MUST_USE;
 cs_status cs_onnx_reshape(cs_onnx_node *node) CS_MUST_USE;
 cs_status cs_onnx_squeeze(cs_onnx_node *node) CS_MUST_USE;
-cs_status cs_onnx_reduce_mean(cs_onnx_node *node) CS_MUST_USE;
+cs_status cs_onnx_instance_norm(cs_onnx_node *node) CS_MUST_USE;
+cs_status cs_onnx_reduce(cs_onnx_node *node) CS_MUST_USE;
 cs_status cs_onnx_transpose(cs_onnx_node *node) CS_MUST_USE;
 
 #endif

@@ -1,4 +1,5 @@
-/* Gemm and MatMul, BatchNormalization, Add and its kin (with constants: a bias, or an affine map).
+/* Gemm and MatMul, BatchNormalization, InstanceNormalization, Add and its kin (with constants: a
+ * bias, or an affine map).
  */
 #include <string.h>
 
@@ -100,6 +101,35 @@ cs_status cs_onnx_batch_norm(cs_onnx_node *node) {
   }
   CS_RETURN_IF_ERROR(cs_onnx_emit(node, NULL, CS_OP_BATCH_NORM, &attrs, &input, 1, &data));
   for (size_t i = 0; i < 4; i++) {
+    cs_onnx_param param = {.scale = 1.0, .count = channels};
+    CS_RETURN_IF_ERROR(cs_onnx_add_param(node, &data, names[i], constants[i], param));
+  }
+  cs_onnx_give(node, &data);
+  return CS_OK;
+}
+
+cs_status cs_onnx_instance_norm(cs_onnx_node *node) {
+  static const char *const names[] = {"weight", "bias"};
+  cs_onnx_data input, data;
+  cs_onnx_value *constants[2];
+  cs_attrs attrs = {0};
+  bool there;
+  char text[CS_TEXT_SIZE];
+  CS_RETURN_IF_ERROR(cs_onnx_real(node, "epsilon", 1e-5, &attrs.batch_norm.epsilon));
+  for (size_t i = 0; i < 2; i++) {
+    CS_RETURN_IF_ERROR(cs_onnx_constant_in(node, 1 + i, false, &constants[i]));
+  }
+  CS_RETURN_IF_ERROR(cs_onnx_data_in(node, 0, &input, &there));
+  if (!there || !constants[0] || !constants[1]) return CS_OK;
+  CS_RETURN_IF_ERROR(cs_onnx_emit(node, NULL, CS_OP_INSTANCE_NORM, &attrs, &input, 1, &data));
+  if (node->refused) return CS_OK;
+  int64_t channels = input.shape.dims[1];
+  for (size_t i = 0; i < 2; i++) {
+    const cs_shape *shape = &constants[i]->data.shape;
+    if (shape->rank != 1 || shape->dims[0] != channels) {
+      return cs_onnx_refuse(node, "input %zu: found shape %s, wanted [%lld]", 1 + i,
+                            cs_shape_text(shape, text), (long long)channels);
+    }
     cs_onnx_param param = {.scale = 1.0, .count = channels};
     CS_RETURN_IF_ERROR(cs_onnx_add_param(node, &data, names[i], constants[i], param));
   }

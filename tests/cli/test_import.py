@@ -202,7 +202,28 @@ class Conversion(ImportTest):
                          [("y/GlobalAveragePool", "GlobalAveragePool"), ("y", "Flatten")])
         self.assertEqual([o[1] for o in self.ops(one("ReduceMean", [2, 4, 4], 18, ("x", "a"), [axes]))],
                          ["GlobalAveragePool"])
-        self.bad(one("ReduceMean", [2, 4, 4], 13, axes=[1]), "it", "ReduceMean", "two spatial ones")
+        self.assertEqual([o[:2] for o in self.ops(one("ReduceMax", [2, 4, 4], 13, axes=[2, 3], keepdims=0))],
+                         [("y/GlobalMaxPool", "GlobalMaxPool"), ("y", "Flatten")])
+
+    def test_reductions(self):
+        axes = onnx.tensor("a", [1], [-1], onnx.INT64)
+        for operator, opset in (("ReduceSum", 13), ("ReduceMean", 18), ("ReduceMax", 18), ("ReduceMin", 18)):
+            with self.subTest(operator):
+                found = self.ops(one(operator, [2, 4, 4], opset, ("x", "a"), [axes], keepdims=0))
+                self.assertEqual([o[1:] for o in found], [(operator, {"axes": [3], "keepdims": False})])
+        self.assertEqual(self.ops(one("ReduceSum", [2, 4], 11, axes=[2, 1]))[0][2],
+                         {"axes": [1, 2], "keepdims": True})
+        self.assertEqual(self.ops(one("ReduceMin", [4], 13, batch=2))[0][2], {"axes": [0, 1], "keepdims": True})
+        self.bad(one("ReduceMean", [2, 4, 4], 13), "symbolic batch")
+
+    def test_instance_normalization(self):
+        tensors = [onnx.tensor("s", [3], [1.0, 2.0, 3.0]), onnx.tensor("b", [3], [4.0, 5.0, 6.0])]
+        graph, params = self.convert(one("InstanceNormalization", [3, 2, 2], 17, ("x", "s", "b"), tensors,
+                                         epsilon=0.5))
+        self.assertEqual([(n["op"], n["attrs"]) for n in graph["nodes"]],
+                         [("InstanceNormalization", {"epsilon": 0.5})])
+        self.assertEqual((params["y.weight"][1], params["y.bias"][1]), ((1.0, 2.0, 3.0), (4.0, 5.0, 6.0)))
+        self.bad(one("InstanceNormalization", [2, 2, 2], 17, ("x", "s", "b"), tensors), "wanted [2]")
 
     def test_matmul_and_bias(self):
         nodes = [onnx.node("MatMul", ["x", "m"], ["h"], "fc"), onnx.node("Add", ["h", "v"], ["y"], "bias")]
