@@ -137,7 +137,7 @@ cs_status cs_onnx_instance_norm(cs_onnx_node *node) {
   return CS_OK;
 }
 
-/* ---- Add, Sub, Mul, Div, Pow, Max, Min ---- */
+/* ---- Add, Sub, Mul, Div, Pow, PRelu ---- */
 
 /* Whether a constant is one number, or one per channel of [N, C] or [N, C, H, W]. ONNX lines axes
  * up from the last one. */
@@ -218,11 +218,25 @@ static bool is_square(cs_op op, const cs_onnx_value *constant, const cs_onnx_ite
   return real ? items[0].real == 2.0 : items[0].whole == 2;
 }
 
+cs_status cs_onnx_emit_operand(cs_onnx_node *node, const char *suffix, cs_op op,
+                               const cs_onnx_data *data, const cs_onnx_value *constant,
+                               bool constant_first, cs_onnx_data *out) {
+  cs_attrs attrs = {.binary = {.operand = constant->data.shape, .operand_first = constant_first}};
+  cs_shape *operand = &attrs.binary.operand;
+  *out = (cs_onnx_data){.source = CS_ONNX_NOWHERE};
+  if (operand->rank == 0) *operand = (cs_shape){1, {1}};
+  if (cs_onnx_count(operand) < 1) {
+    return cs_onnx_refuse(node, "input (\"%.80s\"): found a constant without elements",
+                          constant->name);
+  }
+  CS_RETURN_IF_ERROR(cs_onnx_emit(node, suffix, op, &attrs, data, 1, out));
+  cs_onnx_param param = {.scale = 1.0, .count = cs_onnx_count(operand)};
+  return cs_onnx_add_param(node, out, "weight", constant, param);
+}
+
 /* The constant becomes the node's weight. */
 static cs_status with_operand(cs_onnx_node *node, const cs_onnx_value *data,
                               cs_onnx_value *constant, bool constant_first) {
-  cs_attrs attrs = {.binary = {.operand = constant->data.shape, .operand_first = constant_first}};
-  cs_shape *operand = &attrs.binary.operand;
   const cs_onnx_item *items;
   cs_onnx_data made;
   cs_op op;
@@ -232,14 +246,8 @@ static cs_status with_operand(cs_onnx_node *node, const cs_onnx_value *data,
     const cs_onnx_data twice[2] = {data->data, data->data};
     return cs_onnx_become(node, CS_OP_MUL, NULL, twice, 2);
   }
-  if (operand->rank == 0) *operand = (cs_shape){1, {1}};
-  if (cs_onnx_count(operand) < 1) {
-    return cs_onnx_refuse(node, "input (\"%.80s\"): found a constant without elements",
-                          constant->name);
-  }
-  CS_RETURN_IF_ERROR(cs_onnx_emit(node, NULL, op, &attrs, &data->data, 1, &made));
-  cs_onnx_param param = {.scale = 1.0, .count = cs_onnx_count(operand)};
-  CS_RETURN_IF_ERROR(cs_onnx_add_param(node, &made, "weight", constant, param));
+  CS_RETURN_IF_ERROR(
+      cs_onnx_emit_operand(node, NULL, op, &data->data, constant, constant_first, &made));
   cs_onnx_give(node, &made);
   return CS_OK;
 }

@@ -278,6 +278,22 @@ class Conversion(ImportTest):
         self.assertEqual([(n["op"], n["inputs"]) for n in graph["nodes"]], [("Mul", ["x", "x"])])
         self.assertEqual(params, {})
 
+    def test_chains(self):
+        row = onnx.tensor("k", [2], [1.0, 2.0])
+        graph, params = self.convert(one("Mean", [3, 2, 2], 17, ("k", "x", "x"), [row]))
+        self.assertEqual([(n["name"], n["op"], n["inputs"]) for n in graph["nodes"]],
+                         [("y/Add", "Add", ["x"]), ("y/Add_2", "Add", ["y/Add", "x"]), ("y", "Mul", ["y/Add_2"])])
+        self.assertEqual((params["y/Add.weight"][1], params["y.weight"]),
+                         ((1.0, 2.0), ([1], struct.unpack("<f", struct.pack("<f", 1 / 3)))))
+        for operator in ("Sum", "Max", "Min"):
+            with self.subTest(operator):
+                ours = "Add" if operator == "Sum" else operator
+                found = self.ops(one(operator, [3], 17, ("x", "x", "x")))
+                self.assertEqual([o[:2] for o in found], [("y/" + ours, ours), ("y", ours)])
+                self.assertEqual([o[1] for o in self.ops(one(operator, [3], 17))], ["Identity"])
+        self.bad(one("Sum", [3], 17, ("k", "k"), [row]), "2 constants")
+        self.bad(one("Max", [3], 17, ("k", "k", "k"), [row]), "3 constants")
+
     def test_two_computed_operands(self):
         nodes = [onnx.node("GlobalAveragePool", ["x"], ["p"], "pool")]
         for operator in ("Add", "Mul", "Sub", "Div", "Max", "Min", "Pow"):
