@@ -12,7 +12,7 @@ Outputs of all are compared with float64.
     bench/peers.py --cells googlenet/f16/32,resnet50/tf32/1 --peers cudagraph_streams,compile --time-limit 500 --out …
 
 No configuration is begun after --time-limit, nor one that would not end by then if it took as long as the
-longest before it. Exit: 0 ok, 1 wrong results or a configuration that failed.
+longest before it. Exit: 0 ok, 1 wrong results or a configuration that failed, 2 usage.
 """
 import argparse
 import os
@@ -26,6 +26,7 @@ import cell_loop
 import cell_table
 import convsched
 import max_autotune
+import measuring_options as measuring
 import model_files
 import peer_entries
 import peer_list
@@ -39,35 +40,33 @@ LEAST_ROUNDS = 50
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    split = lambda text: [t for t in text.split(",") if t]
-    cells = lambda text: [cell_table.parse_cell(t) for t in split(text)]
-    parser.add_argument("--models", type=split, default=["googlenet"], help="names under models/, or paths")
-    parser.add_argument("--dtypes", type=split, default=None, help="default: f32 with --cpu, else tf32,f16")
-    parser.add_argument("--batches", type=split, default=["1"])
-    parser.add_argument("--cells", type=cells, default=None, metavar="CELL,…",
+    parser.add_argument("--models", type=measuring.split, default=["googlenet"], help="names under models/, or paths")
+    parser.add_argument("--dtypes", type=measuring.split, default=None, help="default: f32 with --cpu, else tf32,f16")
+    parser.add_argument("--batches", type=measuring.wholes, default=[1])
+    parser.add_argument("--cells", type=measuring.cells, default=None, metavar="CELL,…",
                         help="MODEL/DTYPE/BATCH: these, in this order, instead of models × dtypes × batches")
     parser.add_argument("--done", nargs="*", default=[], metavar="FILE", help="records of configurations to skip")
-    parser.add_argument("--most", type=int, default=None, metavar="N", help="at most N configurations")
-    parser.add_argument("--peers", type=split, default=None,
+    parser.add_argument("--most", type=measuring.whole(1), default=None, metavar="N", help="at most N configurations")
+    parser.add_argument("--peers", type=measuring.split, default=None,
                         help=f"default: all on a GPU ({','.join(peer_list.GPU)}); onnxruntime,eager with --cpu\n"
                              f"(of {','.join(peer_list.CPU)})")
-    parser.add_argument("--layouts", type=split, default=list(peer_list.LAYOUTS), help="of the peers (nchw,nhwc)")
-    parser.add_argument("--prepare-seconds", type=float, default=0, metavar="S",
+    parser.add_argument("--layouts", type=measuring.split, default=list(peer_list.LAYOUTS), help="of the peers (nchw,nhwc)")
+    parser.add_argument("--prepare-seconds", type=measuring.limit, default=0, metavar="S",
                         help="leave out a peer that takes longer to prepare (0: no limit)")
-    parser.add_argument("--max-autotune", type=float, default=0, metavar="S",
+    parser.add_argument("--max-autotune", type=measuring.limit, default=0, metavar="S",
                         help="also torch.compile's max-autotune, in a process ended after S seconds; outside the ratio")
-    parser.add_argument("--search-seconds", type=float, default=None, metavar="S", help="of coselect's search")
-    parser.add_argument("--policies", type=split, default=["sequential", "streams"])
-    parser.add_argument("--rounds", type=int, default=50, help="samples of each contender")
+    parser.add_argument("--search-seconds", type=measuring.limit, default=None, metavar="S", help="of coselect's search")
+    parser.add_argument("--policies", type=measuring.split, default=["sequential", "streams"])
+    parser.add_argument("--rounds", type=measuring.whole(LEAST_ROUNDS), default=50, help="samples of each contender")
     parser.add_argument("--lib", default=str(records.ROOT / "build/release/libconvsched.so"))
     parser.add_argument("--out", required=True, help="JSON lines; appended to")
     parser.add_argument("--cache-dir", default=None, help="convsched's profile cache")
     parser.add_argument("--device", default=None, help="default: cuda:0, or cpu with --cpu")
     parser.add_argument("--cpu", action="store_true", help="compare on the CPU")
-    parser.add_argument("--threads", type=int, default=os.cpu_count(), help="of each CPU contender")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--threads", type=measuring.whole(1), default=os.cpu_count(), help="of each CPU contender")
+    parser.add_argument("--seed", type=measuring.whole(0), default=0)
     parser.add_argument("--commit", default=None, help="default: git rev-parse HEAD")
-    parser.add_argument("--time-limit", type=float, default=0, help="seconds; begins no configuration after")
+    parser.add_argument("--time-limit", type=measuring.limit, default=0, help="seconds; begins no configuration after")
     options = parser.parse_args()
     options.dtypes = options.dtypes or (["f32"] if options.cpu else ["tf32", "f16"])
     if "sequential" not in options.policies:  # what speedups are against
@@ -80,20 +79,19 @@ def arguments():
         unknown = [name for name in found if name not in wanted]
         if unknown:
             parser.error(f"{what}: found {unknown[0]}, wanted some of {','.join(wanted)}")
-    if options.rounds < LEAST_ROUNDS:
-        parser.error(f"--rounds {options.rounds}: found too few, wanted at least {LEAST_ROUNDS}")
     if options.max_autotune and options.cpu:
         parser.error("--max-autotune: not with --cpu")
+    if not options.cells:
+        options.cells = [(m, d, b) for m in options.models for d in options.dtypes for b in options.batches]
+    if not options.cells:
+        parser.error("--models, --batches: found none, wanted at least one of each")
+    measuring.check_cells(options.cells, options.cpu, parser.error)
+    measuring.check_files(options, records.RUN, parser.error)
     return options
 
 
 def note(text):
     print(f"peers: {text}", file=sys.stderr, flush=True)
-
-
-def cells_of(options):
-    listed = options.cells or [(m, d, int(b)) for m in options.models for d in options.dtypes for b in options.batches]
-    return cell_loop.left_to_do(listed, options.done, options.most)
 
 
 def interleave(contenders, rounds, settle, give_up):
@@ -184,9 +182,15 @@ def say_result(cell, record, seconds):
 
 def main():
     options = arguments()
-    library = convsched.Library(options.lib)
-    with tempfile.TemporaryDirectory() as work, library.open_device(options.device) as device:
-        good = cell_loop.run(cells_of(options), lambda *cell: measure(options, library, device, *cell, work), options.out,
+    try:
+        library = convsched.Library(options.lib)
+        device = library.open_device(options.device)
+    except (OSError, convsched.Error) as error:
+        note(str(error))
+        return 2
+    with tempfile.TemporaryDirectory() as work, device:
+        left = cell_loop.left_to_do(options.cells, options.done, options.most)
+        good = cell_loop.run(left, lambda *cell: measure(options, library, device, *cell, work), options.out,
                              options.time_limit, note, say_result)
     return 0 if good else 1
 

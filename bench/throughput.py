@@ -27,6 +27,7 @@ import tempfile
 import cell_loop
 import cell_table
 import convsched
+import measuring_options as measuring
 import model_files
 import peer_list
 import records
@@ -44,34 +45,10 @@ DISTINCT = 4
 
 # ---- Options ----
 
-def split(text):
-    return [t for t in text.split(",") if t]
-
-
-def cells(text):
-    """MODEL/DTYPE/BATCH,…"""
-    found = []
-    for part in split(text):
-        try:
-            model, precision, batch = cell_table.parse_cell(part)
-        except ValueError:
-            raise argparse.ArgumentTypeError(f"found {part}, wanted MODEL/DTYPE/BATCH") from None
-        if precision not in convsched.PRECISIONS:
-            raise argparse.ArgumentTypeError(f"{part}: found {precision}, wanted one of {','.join(convsched.PRECISIONS)}")
-        if batch < 1:
-            raise argparse.ArgumentTypeError(f"{part}: found batch {batch}, wanted at least 1")
-        if not os.path.exists(model_files.graph_path(model)):
-            raise argparse.ArgumentTypeError(f"{part}: no file {model_files.graph_path(model)}")
-        found.append((model, precision, batch))
-    if not found:
-        raise argparse.ArgumentTypeError("found none, wanted MODEL/DTYPE/BATCH,…")
-    return found
-
-
 def numbers_in_flight(text):
     """Ascending, each once."""
     try:
-        found = sorted({int(part) for part in split(text)})
+        found = sorted({int(part) for part in measuring.split(text)})
     except ValueError:
         raise argparse.ArgumentTypeError(f"found {text}, wanted numbers joined by ','") from None
     if not found or found[0] < 1 or found[-1] > MOST_IN_FLIGHT:
@@ -79,45 +56,35 @@ def numbers_in_flight(text):
     return found
 
 
-def seconds(text):
-    try:
-        found = float(text)
-    except ValueError:
-        found = -1
-    if not 0 < found < 3600:
-        raise argparse.ArgumentTypeError(f"found {text}, wanted seconds, more than 0 and less than 3600")
-    return found
-
-
 def parser():
     made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    made.add_argument("--cells", type=cells, required=True, metavar="CELL,…", help="MODEL/DTYPE/BATCH: these, in this order")
+    made.add_argument("--cells", type=measuring.cells, required=True, metavar="CELL,…", help="MODEL/DTYPE/BATCH: these, in this order")
     made.add_argument("--done", nargs="*", default=[], metavar="FILE", help="records of configurations to skip")
-    made.add_argument("--most", type=int, default=None, metavar="N", help="at most N configurations")
+    made.add_argument("--most", type=measuring.whole(1), default=None, metavar="N", help="at most N configurations")
     made.add_argument("--in-flight", type=numbers_in_flight, default=[1, 2, 4, 8], metavar="N,…", help="default: 1,2,4,8")
-    made.add_argument("--policies", type=split, default=["sequential", "streams", "coselect"])
-    made.add_argument("--peers", type=split, default=None,
+    made.add_argument("--policies", type=measuring.split, default=["sequential", "streams", "coselect"])
+    made.add_argument("--peers", type=measuring.split, default=None,
                       help=f"default: all on a GPU ({','.join(throughput_list.GPU)}); {','.join(throughput_list.CPU)} with --cpu")
-    made.add_argument("--layouts", type=split, default=["nhwc", "nchw"], help="of the peers")
-    made.add_argument("--prepare-seconds", type=float, default=0, metavar="S",
+    made.add_argument("--layouts", type=measuring.split, default=["nhwc", "nchw"], help="of the peers")
+    made.add_argument("--prepare-seconds", type=measuring.limit, default=0, metavar="S",
                       help="leave out a peer that takes longer to prepare (0: no limit)")
-    made.add_argument("--search-seconds", type=float, default=None, metavar="S", help="of coselect's search")
-    made.add_argument("--screen-rounds", type=int, default=3, metavar="N", help="windows of each contender and number in flight")
-    made.add_argument("--screen-seconds", type=seconds, default=0.03, metavar="S", help="of each of them")
-    made.add_argument("--finalists", type=int, default=3, metavar="N", help="of each side")
-    made.add_argument("--rounds", type=int, default=50, help="windows of each finalist")
-    made.add_argument("--window-seconds", type=seconds, default=0.1, metavar="S", help="of each of them")
-    made.add_argument("--energy-rounds", type=int, default=5, metavar="N", help="windows of the best of each side (0: none)")
-    made.add_argument("--energy-seconds", type=seconds, default=1, metavar="S", help="of each of them")
+    made.add_argument("--search-seconds", type=measuring.limit, default=None, metavar="S", help="of coselect's search")
+    made.add_argument("--screen-rounds", type=measuring.whole(1), default=3, metavar="N", help="windows of each contender and number in flight")
+    made.add_argument("--screen-seconds", type=measuring.seconds, default=0.03, metavar="S", help="of each of them")
+    made.add_argument("--finalists", type=measuring.whole(1), default=3, metavar="N", help="of each side")
+    made.add_argument("--rounds", type=measuring.whole(LEAST_ROUNDS), default=50, help="windows of each finalist")
+    made.add_argument("--window-seconds", type=measuring.seconds, default=0.1, metavar="S", help="of each of them")
+    made.add_argument("--energy-rounds", type=measuring.whole(0), default=5, metavar="N", help="windows of the best of each side (0: none)")
+    made.add_argument("--energy-seconds", type=measuring.seconds, default=1, metavar="S", help="of each of them")
     made.add_argument("--lib", default=str(records.ROOT / "build/release/libconvsched.so"))
     made.add_argument("--out", required=True, help="JSON lines; appended to")
     made.add_argument("--cache-dir", default=None, help="convsched's profile cache")
     made.add_argument("--device", default=None, help="default: cuda:0, or cpu with --cpu")
     made.add_argument("--cpu", action="store_true", help="compare on the CPU")
-    made.add_argument("--threads", type=int, default=os.cpu_count(), help="of PyTorch on the CPU")
-    made.add_argument("--seed", type=int, default=0)
+    made.add_argument("--threads", type=measuring.whole(1), default=os.cpu_count(), help="of PyTorch on the CPU")
+    made.add_argument("--seed", type=measuring.whole(0), default=0)
     made.add_argument("--commit", default=None, help="default: git rev-parse HEAD")
-    made.add_argument("--time-limit", type=float, default=0, help="seconds; begins no configuration after")
+    made.add_argument("--time-limit", type=measuring.limit, default=0, help="seconds; begins no configuration after")
     return made
 
 
@@ -128,24 +95,8 @@ def check(options, refuse):
             refuse(f"{what}: found {unknown[0]}, wanted some of {','.join(wanted)}")
     if not options.policies:
         refuse("--policies: found none, wanted at least one")
-    for what, found, least in (("--rounds", options.rounds, LEAST_ROUNDS), ("--screen-rounds", options.screen_rounds, 1),
-                               ("--finalists", options.finalists, 1), ("--energy-rounds", options.energy_rounds, 0),
-                               ("--threads", options.threads, 1)):
-        if found < least:
-            refuse(f"{what}: found {found}, wanted at least {least}")
-    other = next((cell for cell in options.cells if cell[1] != "f32"), None) if options.cpu else None
-    if other:
-        refuse(f"--cells: found {cell_table.cell_name(other)}, wanted f32 with --cpu")
-    if not os.path.exists(options.lib):
-        refuse(f"--lib: no file {options.lib}")
-    folder = pathlib.Path(options.out).resolve().parent
-    if not folder.is_dir():
-        refuse(f"--out: no folder {folder}")
-    for path in options.done:
-        try:
-            cell_loop.left_to_do([], [path], None, throughput_ratio.SCHEMA)
-        except (OSError, ValueError, KeyError, AttributeError) as error:
-            refuse(f"--done: {path}: found no records of configurations: {error}")
+    measuring.check_cells(options.cells, options.cpu, lambda told: refuse(f"--cells: {told}"))
+    measuring.check_files(options, throughput_ratio.SCHEMA, refuse)
 
 
 def known_peers(options):

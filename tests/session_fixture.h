@@ -51,11 +51,19 @@ static void assert_ok(cs_status st) {
   assert_status(st, CS_CODE_OK, NULL);
 }
 
+/* What these tests measure need not be true. A sample empties a cache that is twice this small in
+ * microseconds; one of a whole socket takes most of the time that profiling has. */
+static void shrink_cache(const cs_backend *backend) {
+  cs_device_info *info = (cs_device_info *)backend->vtable->info(backend);
+  if (strcmp(DEVICE_SPEC, "cpu") == 0) info->cache_bytes = 1 << 20;
+}
+
 static int open_all(void **state) {
   (void)state;
   strcpy(cache_folder, "/tmp/convsched-session-XXXXXX");
   if (!mkdtemp(cache_folder)) return -1;
   assert_ok(cs_device_open(DEVICE_SPEC, NULL, &test_device));
+  shrink_cache(test_device->backend);
   assert_ok(cs_graph_parse(module_json, strlen(module_json), "module.json", &test_graph));
   return 0;
 }

@@ -274,9 +274,11 @@ CS_API cs_status cs_session_latency_b2b(cs_session *session, int n, double *us) 
  * (the base launched in that order), `streams_and_order` (the plan's, with the base's candidates),
  * `both` (these and the candidates), and where the plan has them `merge` (the base with the plan's
  * merged launches), `priority` (the base with its priorities), `partition` (streams_and_order on
- * its parts of the device) and `all` (the plan). JSON: {base, samples, variants: [{name,
- * latency_us, speedup_vs_base}]}; cs_string_free releases. Errors: USAGE for an unknown policy and
- * for a session of a plan file. */
+ * its parts of the device) and `all` (the plan); where kernels of it begin early, `early_nowhere`
+ * (the plan without), and where some that could do not, `early_everywhere`; where it has
+ * launch-order hints, `no_hints`. JSON: {base, samples,
+ * variants: [{name, latency_us, speedup_vs_base}]}; cs_string_free releases. Errors: USAGE for an
+ * unknown policy and for a session of a plan file. */
 CS_API cs_status cs_session_ablate(cs_session *session, const char *policy,
                                    char **json) CS_MUST_USE;
 
@@ -321,7 +323,8 @@ CS_API cs_status cs_session_plan_json(const cs_session *session, char **out) CS_
  * "critical_path_us":…, "area_us":… (null: not known)}, "memory":{"plan", "sequential",
  * "concurrency_costs":{"arena_bytes":…, "workspace_bytes":…}} (both of them not of a plan from a
  * file), "predicted_us":…, "timings_s":{"load":…, "passes":…,
- * "profile":…, "plan":…, "prepare":…, "upload":…}, "passes":{…}, "layouts":{…},
+ * "profile":…, "plan":…, "prepare":…, "upload":…, "upload_parts":{"buffers", "pack", "copy",
+ * "wait"}}, "passes":{…}, "layouts":{…},
  * "tasks":[{"name","op","candidate","stream","layout","time_us"}…]} */
 CS_API cs_status cs_session_info_json(const cs_session *session, char **out) CS_MUST_USE;
 
@@ -336,9 +339,10 @@ CS_API cs_status cs_session_explain_json(const cs_session *session, char **out) 
  * "merged" (the task whose launch it is part of, with no kernel of its own; or null), "index", "of"
  * (which of its launch's kernels, from 0), "kernel" (null: not known, nor what follows), "short"
  * (for a person), "grid" (null also for a merged launch of a simulated device), "block", "cluster",
- * "registers", "static_shared", "dynamic_shared", "local_bytes", "blocks_per_sm", "start_us", "us",
- * "class", "reason"}…], "totals":{"launches", "kernels", "launches_of_unknown_kernels" (each counts
- * as one kernel), "us", "classes":[{"class", "computes", "kernels", "us", "share"}…],
+ * "registers", "static_shared", "dynamic_shared", "local_bytes", "blocks_per_sm", "early" (whether
+ * it begins before all it waits for has ended; null: not known), "start_us", "us", "class",
+ * "reason"}…], "totals":{"launches", "kernels", "launches_of_unknown_kernels" (each counts as one
+ * kernel), "us", "classes":[{"class", "computes", "kernels", "us", "share"}…],
  * "not_computing":{"kernels", "us", "share"}}}. Times are planned ones, a launch's divided over its
  * kernels by counted durations, else by waves. */
 CS_API cs_status cs_session_kernels_json(const cs_session *session, char **out) CS_MUST_USE;
@@ -385,7 +389,9 @@ typedef struct cs_pipeline_rate {
   /* Of the timed requests, microseconds: from the beginning of the copy of its inputs to the end of
    * that of its outputs; without copies, of its run. */
   double latency_us, latency_p10_us, latency_p90_us; /* median and quantiles */
-  double joules; /* of the whole board, over all that were run, nothing subtracted; NaN: unknown */
+  /* Of the whole board, over all that were run, nothing subtracted; NaN: unknown, as where the
+   * counter was begun anew meanwhile. */
+  double joules;
   int all_requests; /* that were run */
 } cs_pipeline_rate;
 /* Times `requests` (from 1) with `in_flight` of them (1 … slots) in flight, each with the inputs

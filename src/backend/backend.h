@@ -57,6 +57,7 @@ typedef struct cs_device_info {
    * (profiler/partition.h); 0: it cannot be split. */
   int part_least, part_step;
   bool priorities; /* launches may have one */
+  bool hints;      /* launches may get hints of their order, in a graph */
 } cs_device_info;
 
 /* How the device is doing now. NaN, -1 or "" : unknown. */
@@ -91,6 +92,9 @@ typedef struct cs_launch {
    * the same time. A backend that cannot do it refuses (BAD_INPUT). */
   int merged;
   int priority; /* 1: its blocks go before those of others that are ready; 0: normal */
+  /* It begins when what it waits for has ended, also in a set of streams that is `early`. Of a
+   * merged launch its leader's counts. */
+  bool late;
 } cs_launch;
 
 /* The streams of a schedule, and the parts of the device that they run on. */
@@ -99,9 +103,13 @@ typedef struct cs_stream_set {
   int n_parts;             /* 0: the device is not split */
   int parts[CS_MAX_PARTS]; /* units (SMs) of each */
   const int *part_of;      /* per stream: its part, -1: the whole device; NULL: all -1 */
-  /* Kernels that wait themselves for what comes before them may begin before that has ended: in a
-   * graph, on a device that is not split, where the device can (the others ignore it). */
+  /* Kernels of candidates that `begins_early` tells of may begin before what they wait for has
+   * ended: in a graph, on a device that is not split. Elsewhere nothing does. */
   bool early;
+  /* Launches of candidates that do not begin early begin when all blocks of the latest launch
+   * before them, on another stream and not ordered with them, have begun: what is issued first gets
+   * SMs first. In a graph, on a device that is not split and has them; elsewhere there are none. */
+  bool hints;
   bool beside; /* runs while other schedules do, and shares nothing that is written */
 } cs_stream_set;
 static const cs_stream_set cs_one_stream = {.n = 1};
@@ -111,6 +119,7 @@ typedef struct cs_kernel_info { /* one kernel of a schedule, from the driver */
   char name[256];
   int grid[3], block[3], cluster[3];
   int registers, static_shared, dynamic_shared, local_bytes, blocks_per_unit;
+  bool early; /* in its schedule it begins before some kernel that it waits for has ended */
 } cs_kernel_info;
 
 typedef struct cs_kernel_counts { /* one kernel of a schedule, counted by itself */
@@ -144,6 +153,14 @@ typedef struct cs_request_times { /* microseconds from when the first request of
   double start, end;              /* the copy of its inputs begins, that of its outputs has ended */
 } cs_request_times;
 
+/* Whether a recorded candidate is there, as far as its id tells. */
+typedef enum cs_presence {
+  CS_PRESENCE_UNTOLD, /* the id names no library's version: what the identity says holds */
+  CS_PRESENCE_THERE,  /* of the version that is installed */
+  CS_PRESENCE_OTHER_VERSION,
+  CS_PRESENCE_NO_LIBRARY
+} cs_presence;
+
 typedef struct cs_compared { /* of one output */
   cs_error_measure error;
   bool gaps_kept; /* what lies between the elements of a view is as it was */
@@ -168,6 +185,15 @@ typedef struct cs_backend_vtable {
    * error. Never exceeds the workspace limit. */
   cs_status (*enumerate)(cs_backend *backend, const cs_op_desc *desc,
                          const cs_enumerate_options *options, cs_candidate_list *out) CS_MUST_USE;
+
+  /* Optional (default: UNTOLD). For ids that name the version of a library which the device's
+   * identity does not: a profile has those of every version that was ever installed. May load the
+   * library. */
+  cs_presence (*presence)(cs_backend *backend, const char *candidate);
+
+  /* Optional (default: none does). Whether kernels of this candidate can begin before what they
+   * wait for has ended, where cs_stream_set.early lets them. */
+  bool (*begins_early)(const cs_backend *backend, const cs_candidate *candidate);
 
   /* Prepares a candidate by id (payload helps where present). BAD_INPUT: no such candidate here. */
   cs_status (*prepare)(cs_backend *backend, const cs_op_desc *desc, const cs_candidate *candidate,

@@ -39,6 +39,7 @@ char *cs_strdup(const char *text) {
 
 bool cs_parse_bytes(const char *text, int64_t *out) {
   char *end;
+  if (text[0] < '0' || text[0] > '9') return false; /* no digits before a unit, as in "M" */
   errno = 0;
   long long value = strtoll(text, &end, 10);
   int shift = 0;
@@ -46,7 +47,7 @@ bool cs_parse_bytes(const char *text, int64_t *out) {
   if (*end == 'M') shift = 20;
   if (*end == 'G') shift = 30;
   if (shift) end++;
-  if (end == text || *end || errno || value < 0 || value > INT64_MAX >> shift) return false;
+  if (*end || errno || value > INT64_MAX >> shift) return false;
   *out = (int64_t)value << shift;
   return true;
 }

@@ -96,6 +96,10 @@ void cli_end_progress(void);
 bool cli_interrupted(void *unused);
 cs_status cli_check_interrupt(void) CS_MUST_USE;
 
+/* From now on a mapped file (weights, an ONNX model) that another process cuts off, or whose disk
+ * fails, while it is read ends the process with a message that names it and exit code 4. */
+void cli_tell_cut_off_files(void);
+
 /* A graph's JSON, or an ONNX file (by the extension .onnx), which is imported in memory. */
 cs_status cli_load_graph(const char *path, cs_graph **out) CS_MUST_USE;
 
@@ -121,6 +125,9 @@ char *cli_plan_policy(const char *path);
 /* IO where the file that --json names could not be written in the end ("-" and NULL: nothing to
  * check). Found out before anything is measured; leaves an existing file as it is. */
 cs_status cli_check_writable(const char *path) CS_MUST_USE;
+
+/* USAGE where a file that is written (--json, --output) is one that is read, or the other. */
+cs_status cli_check_files(const cli_options *options) CS_MUST_USE;
 
 /* Appends text and a newline to stdout; IO error when it cannot be written. */
 cs_status cli_print(const char *text) CS_MUST_USE;

@@ -97,6 +97,7 @@ static cs_status inspect_command(const cli_options *options) {
   if (options->planning) {
     return cli_error(CS_CODE_USAGE, "inspect: --%s goes with --kernels", options->planning);
   }
+  if (options->json) return cli_error(CS_CODE_USAGE, "inspect: --json goes with --kernels");
   return inspect_graph(options);
 }
 

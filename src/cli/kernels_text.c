@@ -32,7 +32,11 @@ static void print_kernel(const json_t *kernel, size_t i, cs_strbuf *text) {
   } else {
     cs_strbuf_printf(text, "%8.1f", number(kernel, "us"));
   }
-  cs_strbuf_printf(text, " %14s %10s %4s %7s  %-48s  %s  %s\n", grid, block, registers, shared,
+  const json_t *early = json_object_get(kernel, "early");
+  cs_strbuf_printf(text, " %14s %10s %4s %7s %5s  %-48s  %s  %s\n", grid, block, registers, shared,
+                   json_is_true(early)    ? "yes"
+                   : json_is_false(early) ? "no"
+                                          : "-",
                    name[0]  ? name
                    : member ? "-"
                             : "not known",
@@ -76,8 +80,8 @@ cs_status inspect_print_kernels(const char *json) {
   cs_strbuf_printf(&text, "%s  batch %lld  %s  %s  on %s (%s)\n\n", string(root, "model"),
                    integer(root, "batch"), string(root, "dtype"), string(root, "policy"),
                    string(root, "device"), string(root, "backend"));
-  cs_strbuf_printf(&text, "%4s %6s %10s %8s %14s %10s %4s %7s  %-48s  %s\n", "#", "stream",
-                   "start us", "us", "grid", "block", "regs", "shared", "kernel",
+  cs_strbuf_printf(&text, "%4s %6s %10s %8s %14s %10s %4s %7s %5s  %-48s  %s\n", "#", "stream",
+                   "start us", "us", "grid", "block", "regs", "shared", "early", "kernel",
                    "candidate  what for");
   json_array_foreach(json_object_get(root, "kernels"), i, kernel) {
     print_kernel(kernel, i, &text);

@@ -222,13 +222,15 @@ int main(int argc, char **argv) {
   struct sigaction action = {.sa_handler = on_interrupt};
   sigaction(SIGINT, &action, NULL);
   sigaction(SIGTERM, &action, NULL);
+  cli_tell_cut_off_files();
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN); /* a write beyond `ulimit -f` is an error like that of a full disk */
   char *line = join_arguments(argc, argv);
   cli_command_line = line ? line : "convsched";
   cli_options options;
   cli_parse(command, argc - 1, argv + 1, &options);
-  cs_status status = command->run(&options);
+  cs_status status = cli_check_files(&options);
+  if (status == CS_OK) status = command->run(&options);
   cli_end_progress();
   int code = exit_code(status);
   if (status != CS_OK) fprintf(stderr, "convsched: %s\n", cs_status_message(status));

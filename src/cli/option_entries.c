@@ -23,8 +23,8 @@ const cli_option_entry cli_option_entries[CLI_MAX_ENTRIES] = {
     {{"search-steps", KEY_SEARCH_STEPS, "N", 0, "coselect: measure at most N schedules", 1},
      CLI_PLANNING},
     {{"ablate", KEY_ABLATE, NULL, 0,
-      "Measure what the policy's candidates, order, streams, merged launches, priorities and "
-      "partitions bring against `streams`",
+      "Measure what the policy's candidates, order, streams, merged launches, priorities, "
+      "partitions and early beginnings bring against `streams`",
       1},
      CLI_RUNNING},
     {{"overlap", KEY_OVERLAP, NULL, 0,
@@ -46,7 +46,7 @@ const cli_option_entry cli_option_entries[CLI_MAX_ENTRIES] = {
     {{"workspace-limit", KEY_WORKSPACE, "BYTES", 0,
       "Most workspace in use at once, k/M/G allowed (default 256M); holds while profiling too", 1},
      CLI_PLANNING | CLI_REPORTING},
-    {{"memory-limit", KEY_MEMORY, "BYTES", 0, "Most bytes of the arena (default: no limit)", 1},
+    {{"memory-limit", KEY_MEMORY, "BYTES", 0, "Most bytes of the arena (default 0: no limit)", 1},
      CLI_PLANNING},
     {{"algorithm", KEY_ALGORITHM, "NODE=ID", 0, "Pin a node to a candidate", 1}, CLI_PLANNING},
     {{"ban", KEY_BAN, "ID", 0, "Never use a candidate", 1}, CLI_PLANNING},

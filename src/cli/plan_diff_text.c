@@ -38,7 +38,8 @@ static void print_list(const json_t *list, const char *what, const char *title, 
 }
 
 static void print_tasks(const json_t *tasks, cs_strbuf *text) {
-  static const char *const told[] = {"candidate", "stream", "position", "merged", "priority"};
+  static const char *const told[] = {"candidate", "stream",   "position",
+                                     "merged",    "priority", "early"};
   size_t i;
   json_t *task;
   json_array_foreach(tasks, i, task) {
@@ -75,6 +76,7 @@ static void print_totals(const json_t *totals, cs_strbuf *text) {
                {"waits", "waits"},
                {"merged", "merged launches"},
                {"priorities", "priorities"},
+               {"early", "early beginnings"},
                {"times", "predicted times"},
                {"workspace_offsets", "offsets of workspaces"},
                {"buffer_offsets", "offsets of buffers"},

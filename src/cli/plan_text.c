@@ -17,6 +17,7 @@ static void print_extras(const json_t *task, long long units, cs_strbuf *text) {
     cs_strbuf_printf(text, "  merged with %s", string(task, "merged"));
   }
   if (integer(task, "priority") > 0) cs_strbuf_printf(text, "  high priority");
+  if (json_is_false(json_object_get(task, "early"))) cs_strbuf_printf(text, "  not early");
   if (units > 0) cs_strbuf_printf(text, "  on %lld SMs", units);
   cs_strbuf_printf(text, "\n");
 }
@@ -59,8 +60,10 @@ cs_status plan_print(const cs_session *session, const char *text) {
                      string(candidate, "id"));
     print_extras(task, units_of_stream(plan, integer(task, "stream")), &table);
   }
+  bool hints = json_is_true(json_object_get(plan, "launch_hints"));
   json_decref(plan);
   cs_status st = print_summary(session, &table);
+  if (hints) cs_strbuf_printf(&table, "With hints of the launch order between streams.\n");
   if (st == CS_OK) st = cli_write_buffer(NULL, &table);
   cs_strbuf_free(&table);
   return st;

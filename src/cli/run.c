@@ -195,8 +195,8 @@ static void free_case(run_case *run) {
 typedef struct run_totals {
   json_t *records;
   bool passed;
-  bool first; /* no case has been run yet */
-  bool simulated;
+  bool first;             /* no case has been run yet */
+  bool simulated, on_cpu; /* as in run_case */
   double open_s;
 } run_totals;
 
@@ -213,6 +213,7 @@ static cs_status run_one(const cli_options *options, cs_device *device, const cs
                   .batch = batch,
                   .precision = precision,
                   .simulated = totals->simulated,
+                  .on_cpu = totals->on_cpu,
                   .open_s = totals->open_s,
                   .load_s = load_s};
   CS_TRY(st, do_case(&run), done);
@@ -284,7 +285,7 @@ static cs_status run_command(const cli_options *options) {
   CS_TRY(st, cs_device_open(options->device, cli_logger(options), &device), done);
   totals.open_s = cli_now() - started;
   if (options->overlap) CS_TRY(st, cs_device_check_trace(device, "--overlap"), done);
-  CS_TRY(st, run_check_pipeline(options, device), done);
+  CS_TRY(st, run_check_pipeline(options, device, &totals.on_cpu), done);
   totals.simulated = cli_device_is_simulated(options);
   for (int m = 0; m < options->models.n; m++) {
     st = run_model(options, device, options->models.items[m], &totals);

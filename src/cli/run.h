@@ -33,6 +33,7 @@ typedef struct run_case {
   int n;
   char *plan_policy;  /* of --plan: the file's own; NULL: none */
   bool simulated;     /* the device is: times are predicted, nothing is run */
+  bool on_cpu;        /* with --pipeline: the device is a CPU */
   double open_s;      /* opening the device */
   double load_s;      /* reading the graph */
   double first_run_s; /* input up, one run, output down; 0: nothing is run */
@@ -65,8 +66,10 @@ cs_status run_overlap(run_case *run) CS_MUST_USE;
 void run_print_overlap(const run_case *run, cs_strbuf *text);
 
 /* ---- run_pipeline.c ---- */
-/* USAGE: stream calls on a device whose requests in flight are launches of graphs. */
-cs_status run_check_pipeline(const cli_options *options, const cs_device *device) CS_MUST_USE;
+/* USAGE: stream calls on a device whose requests in flight are launches of graphs. *on_cpu: the
+ * device is a CPU; false without --pipeline. */
+cs_status run_check_pipeline(const cli_options *options, const cs_device *device,
+                             bool *on_cpu) CS_MUST_USE;
 /* Measures and checks every contender's plan with one request and with --pipeline of them in
  * flight; what is wrong clears `passed`. */
 cs_status run_pipeline(run_case *run) CS_MUST_USE;

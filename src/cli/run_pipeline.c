@@ -33,11 +33,13 @@ static cs_status read_backend(const cs_device *device, char *out, size_t size) {
   return CS_OK;
 }
 
-cs_status run_check_pipeline(const cli_options *options, const cs_device *device) {
+cs_status run_check_pipeline(const cli_options *options, const cs_device *device, bool *on_cpu) {
   char backend[32];
-  if (!options->pipeline || !options->no_graph) return CS_OK;
+  *on_cpu = false;
+  if (!options->pipeline) return CS_OK;
   CS_RETURN_IF_ERROR(read_backend(device, backend, sizeof backend));
-  if (strcmp(backend, "cpu") == 0) return CS_OK;
+  *on_cpu = strcmp(backend, "cpu") == 0;
+  if (!options->no_graph || *on_cpu) return CS_OK;
   return cli_error(CS_CODE_USAGE,
                    "--pipeline %d: requests in flight are launches of CUDA graphs, so it goes "
                    "without --no-graph on this device (%s)",
@@ -127,13 +129,17 @@ static json_t *check_json(const cs_pipeline_check *check) {
   return json;
 }
 
-/* Why there are no joules; "" where there are. */
-static cs_status add_energy(cs_device *device, json_t *record) {
+/* Why there are no joules; null where there are. */
+static cs_status add_energy(cs_device *device, const windows *all, int n, json_t *record) {
   double joules;
+  const char *reason = NULL;
   cs_status st = cs_device_energy(device, &joules);
   if (st != CS_OK && cs_status_code(st) != CS_CODE_NOT_FOUND) return st;
-  json_object_set_new(record, "no_joules",
-                      st == CS_OK ? json_null() : json_string(cs_status_message(st)));
+  if (st != CS_OK) reason = cs_status_message(st);
+  for (int k = 0; k < n && !reason; k++) {
+    if (isnan(all[k].joules)) reason = "not known: the board's energy counter was begun anew";
+  }
+  json_object_set_new(record, "no_joules", reason ? json_string(reason) : json_null());
   cs_status_free(st);
   return CS_OK;
 }
@@ -151,7 +157,7 @@ static cs_status make_record(const run_case *run, cs_pipeline *pipeline, const w
     json_array_append_new(rates, one);
   }
   json_object_set_new(*out, "verification", check ? check_json(check) : json_null());
-  return add_energy(run->device, *out);
+  return add_energy(run->device, all, n, *out);
 }
 
 /* ---- A case ---- */
@@ -175,9 +181,7 @@ done:
 }
 
 cs_status run_pipeline(run_case *run) {
-  char backend[32];
-  CS_RETURN_IF_ERROR(read_backend(run->device, backend, sizeof backend));
-  double window_s = strcmp(backend, "cpu") == 0 ? CPU_WINDOW_S : GPU_WINDOW_S;
+  double window_s = run->on_cpu ? CPU_WINDOW_S : GPU_WINDOW_S;
   for (int i = 0; i < run->n; i++) {
     run_contender *contender = &run->contenders[i];
     CS_RETURN_IF_ERROR(cs_annotate(measure(run, window_s, contender), "%s: ", contender->policy));

@@ -42,11 +42,30 @@ char *cli_plan_policy(const char *path) {
   return policy;
 }
 
+static cs_status check_policy_name(const char *path, const char *policy) {
+  int count;
+  cs_strbuf wanted = {0};
+  const char *const *names = cs_policy_names(&count);
+  for (int i = 0; i < count; i++) {
+    if (strcmp(names[i], policy) == 0) {
+      cs_strbuf_free(&wanted);
+      return CS_OK;
+    }
+    cs_strbuf_printf(&wanted, "%s%s", i == 0 ? "" : i == count - 1 ? " or " : ", ", names[i]);
+  }
+  char *list = NULL;
+  CS_RETURN_IF_ERROR(cs_strbuf_take(&wanted, &list));
+  cs_status st =
+      cli_error(CS_CODE_BAD_INPUT, "%s: $.policy: found \"%s\", wanted %s", path, policy, list);
+  free(list);
+  return st;
+}
+
 /* The plan's row is its policy's, and so is what is planned anew. */
 static cs_status check_policy(const cli_options *options) {
-  cs_status st = CS_OK;
-  char *policy = options->policy ? cli_plan_policy(options->plan) : NULL;
-  if (policy && strcmp(policy, options->policy) != 0) {
+  char *policy = cli_plan_policy(options->plan);
+  cs_status st = policy ? check_policy_name(options->plan, policy) : CS_OK;
+  if (st == CS_OK && policy && options->policy && strcmp(policy, options->policy) != 0) {
     st = cli_error(CS_CODE_USAGE, "--plan %s: the plan is by %s, so it goes without --policy %s",
                    options->plan, policy, options->policy);
   }

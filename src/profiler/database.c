@@ -286,7 +286,8 @@ bool cs_op_profile_covered_once(const cs_op_profile *operation, const cs_complet
 bool cs_record_admissible(const cs_record *record, int64_t workspace_limit, bool deterministic,
                           int threads) {
   const cs_candidate *candidate = &record->candidate;
-  return !record->measured.rejected && candidate->workspace_bytes <= workspace_limit &&
+  return !record->measured.rejected && !record->absent &&
+         candidate->workspace_bytes <= workspace_limit &&
          (candidate->deterministic || !deterministic) &&
          (threads == 0 || candidate->threads == 0 || candidate->threads == threads);
 }

@@ -60,6 +60,7 @@ struct cs_profile {
   uint64_t *keys; /* per indexed line: hash of what a later line overrides it by */
   size_t n_keys, keys_capacity;
   cs_skipped_lines damaged, foreign;
+  bool has_absent; /* a record was marked absent */
   bool has_device;
   cs_device_info device;
 };
@@ -80,6 +81,8 @@ void cs_profile_forget(cs_profile *profile); /* all entries and the text; not th
 cs_status cs_profile_put_record(cs_profile_entry *entry, cs_record *record) CS_MUST_USE;
 /* Of an operation's records those that an enumeration so limited may have led to. */
 int cs_op_profile_count(const cs_op_profile *operation, const cs_completion *of);
+/* NULL: there is none. */
+cs_record *cs_profile_record_in(cs_profile_entry *entry, const char *candidate);
 cs_status cs_profile_put_completion(cs_profile_entry *entry,
                                     const cs_completion *completion) CS_MUST_USE;
 /* *kernels is taken over on success (and NULL then). Those that are not counted take the counters

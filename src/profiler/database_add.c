@@ -67,6 +67,21 @@ done:
   return st;
 }
 
+cs_status cs_profile_mark_absent(cs_profile *profile, const char *signature, const char *candidate,
+                                 bool *first) {
+  cs_profile_entry *entry = NULL;
+  CS_RETURN_IF_ERROR(cs_profile_ready_entry(profile, signature, &entry));
+  cs_record *record = cs_profile_record_in(entry, candidate);
+  if (!record) {
+    return cs_error(CS_CODE_NOT_FOUND, "profile: %s has no record of candidate %s", signature,
+                    candidate);
+  }
+  record->absent = true;
+  *first = !profile->has_absent;
+  profile->has_absent = true;
+  return CS_OK;
+}
+
 cs_status cs_profile_mark_completion(cs_profile *profile, const char *signature,
                                      const cs_completion *completion) {
   cs_status st = CS_OK;

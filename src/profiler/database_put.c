@@ -30,8 +30,7 @@ const cs_record *cs_op_profile_record(const cs_op_profile *operation, const char
   return NULL;
 }
 
-/* The same of an entry, to be changed. */
-static cs_record *record_in(cs_profile_entry *entry, const char *candidate) {
+cs_record *cs_profile_record_in(cs_profile_entry *entry, const char *candidate) {
   return (cs_record *)(uintptr_t)cs_op_profile_record(&entry->op, candidate);
 }
 
@@ -50,7 +49,7 @@ static void adopt_loose(cs_profile_entry *entry, cs_record *record) {
 
 cs_status cs_profile_put_record(cs_profile_entry *entry, cs_record *record) {
   cs_op_profile *op = &entry->op;
-  cs_record *old = record_in(entry, record->candidate.id);
+  cs_record *old = cs_profile_record_in(entry, record->candidate.id);
   if (old) {
     record->kernels = old->kernels;
     record->n_kernels = old->n_kernels;
@@ -141,7 +140,7 @@ static void replace_kernels(cs_kernel_profile **place, int *n_place, cs_kernel_p
 
 cs_status cs_profile_put_kernels(cs_profile_entry *entry, const char *candidate,
                                  cs_kernel_profile **kernels, int n) {
-  cs_record *record = record_in(entry, candidate);
+  cs_record *record = cs_profile_record_in(entry, candidate);
   if (record) {
     replace_kernels(&record->kernels, &record->n_kernels, kernels, n);
     return CS_OK;

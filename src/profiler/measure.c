@@ -194,15 +194,24 @@ cs_status cs_measure_operations(cs_measuring *m, cs_operation *operations, int n
   return CS_OK;
 }
 
-/* Nothing can be measured of a recorded device, so what an older program enumerated counts there.
- */
-static bool is_known(const cs_wanted *wanted, const char *signature) {
+/* Nothing can be measured of a recorded device, so what an older program enumerated counts there;
+ * under `frozen` what another version of a library did. */
+static cs_status is_known(const cs_wanted *wanted, const char *name, const char *signature,
+                          bool *out) {
   const cs_op_profile *known = cs_profile_find(wanted->profile, signature);
-  cs_completion completion = {.workspace_limit = wanted->options->workspace_limit,
-                              .threads = wanted->options->threads,
-                              .full = wanted->options->full};
-  if (wanted->backend->vtable->recorded) return cs_op_profile_covered_once(known, &completion);
-  return !wanted->options->refresh && cs_op_profile_covers(known, &completion);
+  const cs_measure_options *options = wanted->options;
+  bool outdated = false;
+  cs_completion completion = {.workspace_limit = options->workspace_limit,
+                              .threads = options->threads,
+                              .full = options->full};
+  if (wanted->backend->vtable->recorded) {
+    *out = cs_op_profile_covered_once(known, &completion);
+    return CS_OK;
+  }
+  CS_RETURN_IF_ERROR(cs_mark_absent(wanted, name, signature, &outdated));
+  *out = !options->refresh && (!outdated || options->frozen) &&
+         cs_op_profile_covers(known, &completion);
+  return CS_OK;
 }
 
 static cs_status refuse_recorded(const cs_wanted *wanted, const char *name, const char *signature) {
@@ -243,7 +252,8 @@ static cs_status want_operation(const cs_wanted *wanted, const cs_op_desc *desc,
     st = cs_no_memory("signatures", strlen(signature));
     goto done;
   }
-  bool known = is_known(wanted, signature);
+  bool known = false;
+  CS_TRY(st, is_known(wanted, name, signature, &known), done);
   CS_TRY(st, report_operation(wanted, signature, known), done);
   if (known) goto done;
   if (wanted->options->frozen || wanted->backend->vtable->recorded) {

@@ -76,7 +76,8 @@ cs_status cs_prepare_trials(const cs_measuring *measuring, cs_operation *operati
 /* ---- measure_retire.c ---- */
 
 /* Rejects what the profile knows of the operation, is not among its trials and the backend cannot
- * prepare any more. */
+ * prepare any more. What is of another version of its library stays as it is, unless the installed
+ * one has nothing for the operation: then it is rejected, too, lest it be asked every time. */
 cs_status cs_retire_candidates(const cs_measuring *measuring,
                                const cs_operation *operation) CS_MUST_USE;
 

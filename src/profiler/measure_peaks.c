@@ -21,19 +21,20 @@ static cs_op_desc gemm_desc(int64_t rows, int64_t features, cs_precision precisi
   return desc;
 }
 
-/* Large enough for all units of the device, small enough that the reference takes seconds at most.
- */
+/* Large enough for all units of the device, small enough that the reference takes seconds at most:
+ * on a small device an image (or as many rows of the product) for every eight units, up to four. */
 static int flops_descs(cs_backend *backend, cs_precision precision,
                        cs_op_desc out[MAX_PEAK_DESCS]) {
   const cs_device_info *info = backend->vtable->info(backend);
   bool large = info->units >= 64 && (backend->vtable->reference || backend->vtable->recorded);
+  int64_t images = cs_min_i64(cs_max_i64((info->units + 7) / 8, 1), 4);
   cs_layout layouts[CS_MAX_DEVICE_LAYOUTS];
   int n = 0, n_layouts = backend->vtable->layouts(backend, precision, layouts);
   for (int i = 0; i < n_layouts; i++) {
     out[n++] = large ? cs_measure_conv_desc(32, 256, 56, 3, precision, layouts[i])
-                     : cs_measure_conv_desc(4, 128, 28, 3, precision, layouts[i]);
+                     : cs_measure_conv_desc(images, 128, 28, 3, precision, layouts[i]);
   }
-  out[n++] = large ? gemm_desc(8192, 4096, precision) : gemm_desc(512, 1024, precision);
+  out[n++] = large ? gemm_desc(8192, 4096, precision) : gemm_desc(128 * images, 1024, precision);
   return n;
 }
 

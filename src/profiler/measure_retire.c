@@ -12,13 +12,35 @@ static bool is_enumerated(const cs_operation *operation, const char *id) {
   return false;
 }
 
+static bool offers_family(const cs_operation *operation, const char *family) {
+  for (int i = 0; i < operation->n_trials; i++) {
+    if (strcmp(operation->trials[i].candidate.family, family) == 0) return true;
+  }
+  return false;
+}
+
+/* A record of another version of its library, or of one that is not installed, may be right where
+ * that is. */
+static bool may_return(const cs_measuring *m, const cs_operation *operation,
+                       const cs_candidate *candidate) {
+  const cs_backend_vtable *vtable = m->backend->vtable;
+  if (!vtable->presence) return false;
+  cs_presence presence = vtable->presence(m->backend, candidate->id);
+  return presence == CS_PRESENCE_NO_LIBRARY ||
+         (presence == CS_PRESENCE_OTHER_VERSION && offers_family(operation, candidate->family));
+}
+
 /* Copies of what is known, not rejected and not enumerated: adding to the profile moves records. */
-static cs_status find_others(const cs_op_profile *known, const cs_operation *operation,
+static cs_status find_others(const cs_measuring *m, const cs_operation *operation,
                              cs_candidate_list *out) {
+  const cs_op_profile *known = cs_profile_find(m->profile, operation->signature);
   for (int i = 0; known && i < known->n_records; i++) {
     const cs_record *record = &known->records[i];
     cs_candidate copy = {0};
-    if (record->measured.rejected || is_enumerated(operation, record->candidate.id)) continue;
+    if (record->measured.rejected || is_enumerated(operation, record->candidate.id) ||
+        may_return(m, operation, &record->candidate)) {
+      continue;
+    }
     cs_status st = cs_candidate_copy(&record->candidate, &copy);
     if (st == CS_OK) st = cs_candidate_list_add(out, &copy);
     cs_candidate_clear(&copy);
@@ -43,7 +65,7 @@ cs_status cs_retire_candidates(const cs_measuring *m, const cs_operation *operat
   cs_candidate_list others = {0};
   char reason[] = "this program has no such candidate any more";
   const cs_measurement gone = {.rejected = true, .reason = reason};
-  cs_status st = find_others(cs_profile_find(m->profile, operation->signature), operation, &others);
+  cs_status st = find_others(m, operation, &others);
   for (size_t i = 0; i < others.n && st == CS_OK; i++) {
     bool there = true;
     st = still_prepares(m, operation, &others.items[i], &there);

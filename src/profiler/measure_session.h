@@ -16,6 +16,10 @@ typedef struct cs_wanted {
  * of tasks, for messages. Adds to the report. */
 cs_status cs_measure_wanted(const cs_wanted *wanted, const cs_op_desc *const *descs,
                             const char *const *names, int n) CS_MUST_USE;
+/* measure_absent.c. Marks the operation's records whose candidates are not there; says so once of a
+ * profile. *outdated: the library's installed version has never been asked for its candidates. */
+cs_status cs_mark_absent(const cs_wanted *wanted, const char *name, const char *signature,
+                         bool *outdated) CS_MUST_USE;
 /* Sets up what all measurements of a call share (random values, anchor, scrub memory; the budget of
  * each of n operations) and warms up; releases it. */
 cs_status cs_measuring_open(const cs_wanted *wanted, int n, cs_measuring *out) CS_MUST_USE;

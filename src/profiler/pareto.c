@@ -121,7 +121,7 @@ static bool may_plan(const cs_record *record, const cs_measure_options *options)
 }
 
 bool cs_record_lacks_kernels(const cs_op_profile *operation, const cs_record *record) {
-  return !record->measured.rejected && !record->kernels &&
+  return !record->measured.rejected && !record->absent && !record->kernels &&
          record->measured.cold_us <= CS_PARETO_WITHIN * operation->records[0].measured.cold_us;
 }
 

@@ -35,7 +35,7 @@ int cs_pareto_select(const cs_pareto_point *points, int n, double within, int mo
                      int out[CS_PARETO_MOST]);
 
 /* Whether the set needs the kernels of a record and has them not: slower ones than CS_PARETO_WITHIN
- * allows, and rejected ones, are never in it. */
+ * allows, rejected ones, and those that are not there are never in it. */
 bool cs_record_lacks_kernels(const cs_op_profile *operation, const cs_record *record);
 
 /* The set of an operation: of its records that may be planned with under `options`. Where some

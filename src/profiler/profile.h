@@ -33,6 +33,7 @@ typedef struct cs_record {
   cs_measurement measured;
   cs_kernel_profile *kernels; /* in the order they run; NULL: not recorded */
   int n_kernels;
+  bool absent; /* not there (cs_profile_mark_absent): never planned with; not in the file */
 } cs_record;
 
 /* Operations that were run together, each with one candidate and on a stream of its own. */
@@ -101,6 +102,10 @@ const cs_record *cs_op_profile_record(const cs_op_profile *operation, const char
 /* Adds or replaces a record (by candidate id) and appends its line. */
 cs_status cs_profile_add(cs_profile *profile, const char *signature, const cs_candidate *candidate,
                          const cs_measurement *measured) CS_MUST_USE;
+/* Of a candidate that has a record (NOT_FOUND otherwise): while this profile is open it is not
+ * there. *first: it is the first one that is marked so. */
+cs_status cs_profile_mark_absent(cs_profile *profile, const char *signature, const char *candidate,
+                                 bool *first) CS_MUST_USE;
 /* Under this program's CS_CANDIDATES_VERSION. mark_complete: for any thread count, heuristics'
  * picks only. */
 cs_status cs_profile_mark_complete(cs_profile *profile, const char *signature,
@@ -114,8 +119,9 @@ cs_status cs_profile_mark_completion(cs_profile *profile, const char *signature,
 bool cs_op_profile_covers(const cs_op_profile *operation, const cs_completion *wanted);
 /* The same, done by a program of any age: of a device on which nothing can be measured again. */
 bool cs_op_profile_covered_once(const cs_op_profile *operation, const cs_completion *wanted);
-/* May this record be planned with: not rejected, workspace within the limit, deterministic if
- * wanted, prepared for `threads` threads (0: any; a candidate without a thread count fits all). */
+/* May this record be planned with: not rejected, there, workspace within the limit, deterministic
+ * if wanted, prepared for `threads` threads (0: any; a candidate without a thread count fits all).
+ */
 bool cs_record_admissible(const cs_record *record, int64_t workspace_limit, bool deterministic,
                           int threads);
 /* Puts the kernels of a candidate that has a record (NOT_FOUND otherwise), in place of older ones;

@@ -50,8 +50,9 @@ static int candidates_of(const kernels_pass *pass, const char *signature,
   if (!pass->counters || pass->report->unavailable[0]) return n;
   if (n > 0) {
     for (int r = 0; r < known->n_records && n < MOST_CANDIDATES; r++) {
-      if (known->records[r].kernels && !known->records[r].measured.rejected) {
-        out[n++] = &known->records[r].candidate;
+      const cs_record *record = &known->records[r];
+      if (record->kernels && !record->measured.rejected && !record->absent) {
+        out[n++] = &record->candidate;
       }
     }
     return n;

@@ -1,6 +1,6 @@
-/* What candidates, order, streams, merged launches, priorities and parts of the device each bring:
- * the session's plan and another policy's, mixed, and timed in turn as whole schedules. To add a
- * variant: a function that makes it and a line in `variants`. */
+/* What candidates, order, streams, merged launches, priorities, parts of the device and early
+ * beginnings each bring: the session's plan and another policy's, mixed, and timed in turn as whole
+ * schedules. To add a variant: a function that makes it and a line in `variants`. */
 #include <jansson.h>
 
 #include "runtime/planning.h"
@@ -14,10 +14,11 @@ typedef struct mixture {
 
 /* ---- Parts of a configuration ---- */
 
-/* Without merged launches, priorities and a split. */
+/* Without merged launches, priorities, hints and a split. */
 static cs_status plain(const cs_configuration *from, cs_configuration *out) {
   CS_RETURN_IF_ERROR(cs_configuration_copy(from, out));
   out->n_parts = 0;
+  out->hints = false;
   for (int p = 0; p < out->n; p++) {
     out->places[p].joined = false;
     out->places[p].priority = 0;
@@ -35,24 +36,58 @@ static void take_candidates(const cs_configuration *from, cs_configuration *into
   }
 }
 
-static bool has_merges(const cs_configuration *configuration) {
+static bool has_merges(const mixture *m) {
   bool any = false;
-  for (int p = 0; p < configuration->n; p++) any = any || configuration->places[p].joined;
+  for (int p = 0; p < m->own->n; p++) any = any || m->own->places[p].joined;
   return any;
 }
 
-static bool has_priorities(const cs_configuration *configuration) {
+static bool has_priorities(const mixture *m) {
   bool any = false;
-  for (int p = 0; p < configuration->n; p++) any = any || configuration->places[p].priority > 0;
+  for (int p = 0; p < m->own->n; p++) any = any || m->own->places[p].priority > 0;
   return any;
 }
 
-static bool has_parts(const cs_configuration *configuration) {
-  return configuration->n_parts > 0;
+static bool has_parts(const mixture *m) {
+  return m->own->n_parts > 0;
 }
 
-static bool has_more(const cs_configuration *configuration) {
-  return has_parts(configuration) || has_merges(configuration) || has_priorities(configuration);
+/* Whether a launch of the session's that can begin early may (`late` false) or may not. */
+static bool any_begins(const mixture *m, bool late) {
+  for (int p = 0; p < m->own->n; p++) {
+    if (m->own->places[p].late == late &&
+        cs_configuration_can_begin_early(m->own, m->model->input->choices, p)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static bool has_early(const mixture *m) {
+  return any_begins(m, false);
+}
+
+static bool has_late(const mixture *m) {
+  return any_begins(m, true);
+}
+
+/* Something that can begins early in the one and not in the other. */
+static bool begins_otherwise(const mixture *m) {
+  bool any = false;
+  for (int p = 0; p < m->own->n; p++) {
+    const cs_placement *place = &m->own->places[p];
+    any = any || (place->late != place_of(m->base, place->task)->late &&
+                  cs_configuration_can_begin_early(m->own, m->model->input->choices, p));
+  }
+  return any;
+}
+
+static bool has_hints(const mixture *m) {
+  return m->own->hints;
+}
+
+static bool has_more(const mixture *m) {
+  return has_hints(m) || has_parts(m) || has_merges(m) || has_priorities(m) || begins_otherwise(m);
 }
 
 /* ---- Variants ---- */
@@ -129,22 +164,47 @@ static cs_status make_all(const mixture *m, cs_configuration *out) {
   return cs_configuration_copy(m->own, out);
 }
 
-/* Each beside the base. `applies` NULL: always; else where it is true of the session's
- * configuration. */
+/* The session's with all launches late, or none. */
+static cs_status make_begin(const mixture *m, bool late, cs_configuration *out) {
+  CS_RETURN_IF_ERROR(cs_configuration_copy(m->own, out));
+  for (int p = 0; p < out->n; p++) out->places[p].late = late;
+  return CS_OK;
+}
+
+static cs_status make_early_nowhere(const mixture *m, cs_configuration *out) {
+  return make_begin(m, true, out);
+}
+
+static cs_status make_early_everywhere(const mixture *m, cs_configuration *out) {
+  return make_begin(m, false, out);
+}
+
+static cs_status make_no_hints(const mixture *m, cs_configuration *out) {
+  CS_RETURN_IF_ERROR(cs_configuration_copy(m->own, out));
+  out->hints = false;
+  return CS_OK;
+}
+
+/* Each beside the base. `applies` NULL: always; else where it is true of what it is made of.
+ * `begins_as_base`: its launches begin early as those of the base do. */
 static const struct {
   const char *name;
   cs_status (*make)(const mixture *m, cs_configuration *out);
-  bool (*applies)(const cs_configuration *own);
+  bool (*applies)(const mixture *m);
+  bool begins_as_base;
 } variants[] = {
-    {"base", make_base, NULL},
-    {"candidates", make_candidates, NULL},
-    {"order", make_order, NULL},
-    {"streams_and_order", make_schedule, NULL},
-    {"both", make_both, NULL}, /* candidates, streams and order */
-    {"merge", make_merge, has_merges},
-    {"priority", make_priority, has_priorities},
-    {"partition", make_partition, has_parts},
-    {"all", make_all, has_more},
+    {"base", make_base, NULL, true},
+    {"candidates", make_candidates, NULL, true},
+    {"order", make_order, NULL, true},
+    {"streams_and_order", make_schedule, NULL, true},
+    {"both", make_both, NULL, true}, /* candidates, streams and order */
+    {"merge", make_merge, has_merges, true},
+    {"priority", make_priority, has_priorities, true},
+    {"partition", make_partition, has_parts, true},
+    {"all", make_all, has_more, false},
+    {"early_nowhere", make_early_nowhere, has_early, false},
+    {"early_everywhere", make_early_everywhere, has_late, false},
+    {"no_hints", make_no_hints, has_hints, false},
 };
 #define N_VARIANTS ((int)(sizeof variants / sizeof variants[0]))
 
@@ -163,6 +223,7 @@ static cs_status measure_made(cs_bench *bench, const char *name, const cs_config
 static cs_status measure_one(cs_bench *bench, const mixture *m, int v, json_t *list) {
   cs_configuration made = {0};
   cs_status st = variants[v].make(m, &made);
+  if (st == CS_OK && variants[v].begins_as_base) cs_configuration_begin_as(m->base, &made);
   if (st == CS_OK) st = measure_made(bench, variants[v].name, &made, list);
   cs_configuration_free(&made);
   return cs_annotate(st, "%s: ", variants[v].name);
@@ -171,7 +232,7 @@ static cs_status measure_one(cs_bench *bench, const mixture *m, int v, json_t *l
 static cs_status measure(cs_bench *bench, const mixture *m, json_t *list) {
   CS_RETURN_IF_ERROR(cs_bench_set(bench, CS_BENCH_BEST, m->base));
   for (int v = 0; v < N_VARIANTS; v++) {
-    if (variants[v].applies && !variants[v].applies(m->own)) continue;
+    if (variants[v].applies && !variants[v].applies(m)) continue;
     CS_RETURN_IF_ERROR(measure_one(bench, m, v, list));
   }
   return CS_OK;
@@ -202,13 +263,16 @@ done:
   return cs_annotate(st, "%s: ", name);
 }
 
-static cs_status base_of(const cs_policy_input *input, const char *policy, cs_configuration *out) {
+/* As it would be planned. */
+static cs_status base_of(cs_session *session, const cs_policy_input *input, const char *policy,
+                         cs_configuration *out) {
   cs_plan *plan = NULL;
   const cs_policy *found = cs_policy_find(policy);
   if (!found) return cs_error(CS_CODE_USAGE, "unknown policy \"%s\" to compare with", policy);
   CS_RETURN_IF_ERROR(cs_plan_make(found, input, &plan));
   cs_status st = cs_configuration_of_plan(plan, input->choices, out);
   cs_plan_destroy(plan);
+  if (st == CS_OK) st = cs_choose_early(session, input, NULL, out);
   return st;
 }
 
@@ -234,7 +298,7 @@ cs_status cs_session_ablate(cs_session *session, const char *policy, char **json
   }
   input = cs_planning_input(session);
   list = json_array();
-  CS_TRY(st, base_of(&input, policy, &base), done);
+  CS_TRY(st, base_of(session, &input, policy, &base), done);
   CS_TRY(st, cs_configuration_of_plan(session->planned.plan, input.choices, &own), done);
   CS_TRY(st, cs_coselect_create(&input, &m.model), done);
   CS_TRY(st, cs_bench_create(session, &input, &bench), done);

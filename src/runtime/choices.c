@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,9 +101,10 @@ static cs_status refuse_pin(const cs_op_profile *known, const cs_task *task, con
     if (strcmp(candidate->id, pin) != 0) continue;
     return cs_error(
         CS_CODE_BAD_INPUT,
-        "node %s: candidate \"%s\" (pinned) may not be used: %s%s%lld bytes of "
+        "node %s: candidate \"%s\" (pinned) may not be used: %s%s%s%lld bytes of "
         "workspace (limit %lld), for %d threads (a stream has %d), %sdeterministic%s",
         task->name, pin, record->measured.rejected ? "rejected, " : "",
+        record->absent ? "of a version of its library that is not installed, " : "",
         is_banned(settings, pin) ? "banned, " : "", (long long)candidate->workspace_bytes,
         (long long)settings->options.workspace_limit, candidate->threads, threads,
         candidate->deterministic ? "" : "not ", settings->options.deterministic ? " (wanted)" : "");
@@ -113,44 +115,53 @@ static cs_status refuse_pin(const cs_op_profile *known, const cs_task *task, con
 
 /* ---- Choices ---- */
 
+typedef struct record_counts {
+  int all, rejected, absent;
+} record_counts;
+
 /* Says what a backend cannot do at all before it blames a limit. */
-static cs_status nothing_admissible(const cs_task *task, int n_records, int rejected,
+static cs_status nothing_admissible(const cs_task *task, const record_counts *n,
                                     const char *signature, const cs_settings *settings) {
+  char absent[80] = "";
   int rank = task->desc.output.shape.rank;
   for (int i = 0; i < task->desc.n_inputs; i++) {
     if (task->desc.inputs[i].shape.rank > rank) rank = task->desc.inputs[i].shape.rank;
   }
-  if (n_records == 0 && rank > MOST_RANK) {
+  if (n->all == 0 && rank > MOST_RANK) {
     return cs_error(CS_CODE_NOT_FOUND,
                     "node %s: a tensor of rank %d, and this device's backend runs ranks up to %d",
                     task->name, rank, MOST_RANK);
   }
-  if (n_records == 0) {
+  if (n->all == 0) {
     return cs_error(CS_CODE_NOT_FOUND,
                     "node %s: this device's backend has no candidate for it within %lld bytes of "
                     "workspace%s: %s",
                     task->name, (long long)settings->options.workspace_limit,
                     settings->options.deterministic ? ", deterministic" : "", signature);
   }
+  if (n->absent > 0) {
+    snprintf(absent, sizeof absent, ", %d of libraries' versions that are not installed",
+             n->absent);
+  }
   return cs_error(CS_CODE_NOT_FOUND,
                   "node %s: no admissible candidate under a workspace limit of %lld bytes%s: %d "
-                  "measured, %d of them rejected, for %s",
+                  "measured, %d of them rejected%s, for %s",
                   task->name, (long long)settings->options.workspace_limit,
-                  settings->options.deterministic ? ", deterministic" : "", n_records, rejected,
-                  signature);
+                  settings->options.deterministic ? ", deterministic" : "", n->all, n->rejected,
+                  absent, signature);
 }
 
 static cs_status choices_of_task(const cs_op_profile *known, const cs_task *task,
                                  const char *signature, const char *pin,
                                  const cs_settings *settings, int threads, cs_near *near,
                                  cs_task_choices *out) {
-  int n_records = known ? known->n_records : 0;
-  out->choices = cs_calloc((size_t)n_records, sizeof *out->choices);
-  if (!out->choices) return cs_no_memory("choices", (size_t)n_records);
-  int rejected = 0;
-  for (int r = 0; r < n_records; r++) {
+  record_counts n = {.all = known ? known->n_records : 0};
+  out->choices = cs_calloc((size_t)n.all, sizeof *out->choices);
+  if (!out->choices) return cs_no_memory("choices", (size_t)n.all);
+  for (int r = 0; r < n.all; r++) {
     const cs_record *record = &known->records[r];
-    rejected += record->measured.rejected;
+    n.rejected += record->measured.rejected;
+    n.absent += !record->measured.rejected && record->absent;
     if (!cs_record_admissible(record, settings->options.workspace_limit,
                               settings->options.deterministic, threads) ||
         is_banned(settings, record->candidate.id) ||
@@ -162,7 +173,7 @@ static cs_status choices_of_task(const cs_op_profile *known, const cs_task *task
   }
   if (out->n > 0) return CS_OK;
   if (pin) return refuse_pin(known, task, pin, settings, threads, near);
-  return nothing_admissible(task, n_records, rejected, signature, settings);
+  return nothing_admissible(task, &n, signature, settings);
 }
 
 cs_status cs_choices_of_program(const cs_profile *profile, const cs_program *program,
@@ -195,6 +206,16 @@ done:
   }
   *out = choices;
   return CS_OK;
+}
+
+void cs_choices_begin_early(const cs_backend *backend, cs_task_choices *choices, int n_tasks) {
+  if (!backend->vtable->begins_early) return;
+  for (int t = 0; t < n_tasks; t++) {
+    for (int i = 0; i < choices[t].n; i++) {
+      cs_choice *choice = &choices[t].choices[i];
+      choice->early = backend->vtable->begins_early(backend, choice->candidate);
+    }
+  }
 }
 
 /* ---- Bans ---- */

@@ -77,6 +77,15 @@ static json_t *layouts_json(const cs_program *program, int *copies) {
   return layouts;
 }
 
+static json_t *timings_json(const cs_timings *timings) {
+  const cs_upload_times *upload = &timings->upload;
+  return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:{s:f, s:f, s:f, s:f}}", "load", timings->load,
+                   "passes", timings->passes, "profile", timings->profile, "plan", timings->plan,
+                   "prepare", timings->prepare, "upload", upload->all, "upload_parts", "buffers",
+                   upload->buffers, "pack", upload->pack, "copy", upload->copy, "wait",
+                   upload->wait);
+}
+
 cs_status cs_session_info_json(const cs_session *session, char **out) {
   const cs_planned *planned = &session->planned;
   const cs_plan *plan = planned->plan;
@@ -89,7 +98,7 @@ cs_status cs_session_info_json(const cs_session *session, char **out) {
       "{s:s, s:i, s:i, s:i, s:i, s:I, s:I, s:f, s:f, s:s}", "policy", plan->policy, "streams",
       plan->n_streams, "kernels", session->realised.kernels, "tasks_planned", plan->n_tasks,
       "copies", copies, "arena_bytes", (json_int_t)plan->arena_bytes, "workspace_bytes",
-      (json_int_t)plan->workspace_peak, "prepare_s", timings->prepare + timings->upload,
+      (json_int_t)plan->workspace_peak, "prepare_s", timings->prepare + timings->upload.all,
       "predicted_us", plan->predicted_us, "graph_hash", hash);
   if (!json) {
     json_decref(layouts);
@@ -106,10 +115,7 @@ cs_status cs_session_info_json(const cs_session *session, char **out) {
     json_object_set_new(json, "bounds", cs_bounds_json(&planned->bounds));
     json_object_set_new(json, "memory", cs_memory_json(plan, &planned->sequential));
   }
-  json_object_set_new(json, "timings_s",
-                      json_pack("{s:f, s:f, s:f, s:f, s:f, s:f}", "load", timings->load, "passes",
-                                timings->passes, "profile", timings->profile, "plan", timings->plan,
-                                "prepare", timings->prepare, "upload", timings->upload));
+  json_object_set_new(json, "timings_s", timings_json(&session->timings));
   json_object_set_new(json, "passes", passes_json(&planned->passes));
   json_object_set_new(json, "measured", measured_json(&planned->measured));
   json_object_set_new(json, "tasks", tasks_json(session));

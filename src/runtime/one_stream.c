@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "runtime/planning.h"
+#include "runtime/timed_pair.h"
 #include "scheduler/configuration.h"
 
 #define SAMPLES 15
@@ -52,11 +53,6 @@ static cs_status make_alternative(cs_session *session, const cs_measure_options 
 
 /* ---- In the profile: a pair of plans is an operation with two candidates ---- */
 
-typedef struct pair_key {
-  char *signature;
-  char ids[N_SIDES][40];
-} pair_key;
-
 static cs_status hash_plan(const cs_program *program, const cs_task_choices *choices,
                            const cs_plan *plan, uint64_t *hash) {
   cs_status st = CS_OK;
@@ -73,7 +69,7 @@ done:
   return st;
 }
 
-static cs_status make_key(const cs_session *session, const alternative *a, pair_key *out) {
+static cs_status make_key(const cs_session *session, const alternative *a, cs_timed_pair *out) {
   cs_status st = CS_OK;
   const cs_planned *planned = &session->planned;
   cs_strbuf text = {0};
@@ -90,33 +86,6 @@ static cs_status make_key(const cs_session *session, const alternative *a, pair_
 done:
   free(signature);
   return st;
-}
-
-/* *known false: not both are there. */
-static void look_up(const cs_profile *profile, const pair_key *key, double us[N_SIDES],
-                    bool *known) {
-  const cs_op_profile *pairs = cs_profile_find(profile, key->signature);
-  *known = true;
-  for (int s = 0; s < N_SIDES; s++) {
-    const cs_record *record = cs_op_profile_record(pairs, key->ids[s]);
-    *known = *known && record && !record->measured.rejected;
-    if (*known) us[s] = record->measured.cold_us;
-  }
-}
-
-static cs_status keep(cs_profile *profile, const pair_key *key, int side, const double *samples,
-                      int n, double scale) {
-  cs_stats stats;
-  CS_RETURN_IF_ERROR(cs_stats_of(samples, n, &stats));
-  cs_candidate candidate = {.id = (char *)(uintptr_t)key->ids[side],
-                            .family = (char *)(uintptr_t) "schedule"};
-  cs_measurement measured = {.cold_us = stats.median * scale,
-                             .warm_us = stats.median * scale,
-                             .p10_us = stats.p10 * scale,
-                             .p90_us = stats.p90 * scale,
-                             .variation = stats.variation,
-                             .samples = n};
-  return cs_profile_add(profile, key->signature, &candidate, &measured);
 }
 
 /* ---- Measuring ---- */
@@ -155,7 +124,7 @@ static cs_status sample(const cs_session *session, const cs_realised realised[N_
 
 /* Samples in turn; the medians that are kept stand in the ratio of the pairs. */
 static cs_status measure_pair(const cs_session *session, const alternative *a, cs_profile *profile,
-                              const pair_key *key) {
+                              const cs_timed_pair *key) {
   cs_status st = CS_OK;
   cs_realised realised[N_SIDES] = {{0}};
   double samples[N_SIDES][SAMPLES], ratios[SAMPLES];
@@ -175,8 +144,9 @@ static cs_status measure_pair(const cs_session *session, const alternative *a, c
   CS_TRY(st, cs_stats_of(samples[STREAMS], n, &streams), done);
   CS_TRY(st, cs_stats_of(samples[ONE], n, &one), done);
   CS_TRY(st, cs_stats_of(ratios, n, &ratio), done);
-  CS_TRY(st, keep(profile, key, STREAMS, samples[STREAMS], n, 1), done);
-  st = keep(profile, key, ONE, samples[ONE], n, streams.median * ratio.median / one.median);
+  CS_TRY(st, cs_timed_pair_keep(profile, key, STREAMS, samples[STREAMS], n, 1), done);
+  st = cs_timed_pair_keep(profile, key, ONE, samples[ONE], n,
+                          streams.median * ratio.median / one.median);
 done:
   for (int s = 0; s < N_SIDES; s++) cs_realised_free(&realised[s]);
   return st;
@@ -204,15 +174,15 @@ static void take(cs_session *session, alternative *a) {
 static cs_status choose(cs_session *session, alternative *a, int threads) {
   cs_status st = CS_OK;
   cs_profile *profile = session->device->profile;
-  pair_key key = {0};
+  cs_timed_pair key = {0};
   double us[N_SIDES] = {session->planned.plan->predicted_us, a->plan->predicted_us};
   bool known = false;
   CS_TRY(st, make_key(session, a, &key), done);
-  look_up(profile, &key, us, &known);
+  cs_timed_pair_find(profile, &key, us, &known);
   if (may_measure(session) && (!known || session->settings.options.refresh)) {
     CS_TRY(st, cs_session_generate_inputs(session), done);
     CS_TRY(st, measure_pair(session, a, profile, &key), done);
-    look_up(profile, &key, us, &known);
+    cs_timed_pair_find(profile, &key, us, &known);
   }
   if (!known) {
     us[STREAMS] = session->planned.plan->predicted_us;

@@ -71,6 +71,7 @@ cs_status cs_params_open(const cs_params *params, const char *name, cs_params_ar
   const cs_params_entry *entry = cs_params_find(params, name);
   *out = (cs_params_array){0};
   if (!entry) return cs_error(CS_CODE_NOT_FOUND, "no parameter \"%s\"", name);
+  if (entry->tensor) CS_RETURN_IF_ERROR(cs_safetensors_check_unchanged(params->file));
   out->count = entry->count;
   out->data = entry->data;
   out->tensor = entry->tensor;

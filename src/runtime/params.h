@@ -24,7 +24,7 @@ void cs_params_destroy(cs_params *params);
  * docs/weights.md gives the rule. `count` elements, row-major. */
 void cs_input_generate(const char *name, uint64_t seed, float *out, int64_t count);
 /* f32 elements of a parameter, `data` until cs_params_close: the file's own where they are f32
- * there. Zero-initialise. NOT_FOUND: none of that name. */
+ * there. Zero-initialise. NOT_FOUND: none of that name. IO: the file was written meanwhile. */
 typedef struct cs_params_array {
   const float *data;
   int64_t count;

@@ -31,8 +31,9 @@ void cs_slot_output(const cs_pipeline *pipeline, int slot, int i, float *out);
 /* n requests, number i in slot i % in_flight; requests_burst's meaning. */
 cs_status cs_pipeline_burst(const cs_pipeline *pipeline, int in_flight, bool copies, int n,
                             cs_request_times *times) CS_MUST_USE;
-/* What the times of lead + timed + tail requests of `batch` images tell: rates from the end number
- * `lead` (counted as they end) to the end `timed` later, latencies of the timed requests. */
+/* What the times of lead + timed + tail requests (lead and timed: 1 or more) of `batch` images
+ * tell: rates from the end number `lead` (counted as they end) to the end `timed` later, latencies
+ * of the timed requests. Leaves host_images_per_s and joules alone. */
 cs_status cs_pipeline_rate_of(const cs_request_times *times, int lead, int timed, int tail,
                               int64_t batch, cs_pipeline_rate *out) CS_MUST_USE;
 

@@ -71,6 +71,11 @@ static cs_status energy_or_nan(const cs_pipeline *pipeline, double *joules) {
   return CS_OK;
 }
 
+/* A counter that went back was begun anew: what was used meanwhile is not known. */
+static double joules_between(double before, double after) {
+  return after >= before ? after - before : NAN;
+}
+
 cs_status cs_pipeline_window(cs_pipeline *pipeline, int in_flight, int requests, bool copies,
                              cs_pipeline_rate *out) {
   cs_status st = CS_OK;
@@ -87,7 +92,7 @@ cs_status cs_pipeline_window(cs_pipeline *pipeline, int in_flight, int requests,
   CS_TRY(st, energy_or_nan(pipeline, &after), done);
   CS_TRY(st, cs_pipeline_rate_of(times, lead, requests, tail, batch, out), done);
   out->host_images_per_s = (double)n * (double)batch / seconds;
-  out->joules = after - before;
+  out->joules = joules_between(before, after);
 done:
   free(times);
   return st;

@@ -85,6 +85,7 @@ cs_policy_input cs_planning_input(const cs_session *session) {
                            .n_splits = session->n_splits,
                            /* Without a graph a stream has a priority, and no launch. */
                            .priorities = info->priorities && !options->no_graph,
+                           .hints = info->hints && !options->no_graph,
                            .search_steps = options->search_steps};
   memcpy(input.splits, session->splits, sizeof input.splits);
   return input;
@@ -151,13 +152,27 @@ static cs_status price_and_plan(cs_session *session, const cs_policy_input *inpu
   return CS_OK;
 }
 
+/* A plan whose policy does not choose what begins early. */
+static cs_status begin_as_measured(cs_session *session, const cs_policy_input *input) {
+  cs_configuration configuration = {0};
+  cs_plan *plan = session->planned.plan;
+  CS_RETURN_IF_ERROR(cs_configuration_of_plan(plan, input->choices, &configuration));
+  cs_status st = cs_choose_early(session, input, NULL, &configuration);
+  for (int p = 0; st == CS_OK && p < plan->n_tasks; p++) {
+    plan->tasks[p].late = configuration.places[p].late;
+  }
+  cs_configuration_free(&configuration);
+  return st;
+}
+
 static cs_status plan_by(cs_session *session, const cs_policy *policy, cs_policy_input *input) {
   bool is_ios = policy == &cs_policy_ios;
   if (is_ios) CS_RETURN_IF_ERROR(cs_search_stages(session, input));
   CS_RETURN_IF_ERROR(use_known_stages(session, is_ios ? &session->stages : NULL, input));
-  if (is_ios) return price_and_plan(session, input);
   if (policy == &cs_policy_coselect) return search_and_plan(session, input);
-  return cs_plan_make(policy, input, &session->planned.plan);
+  if (is_ios) CS_RETURN_IF_ERROR(price_and_plan(session, input));
+  if (!is_ios) CS_RETURN_IF_ERROR(cs_plan_make(policy, input, &session->planned.plan));
+  return begin_as_measured(session, input);
 }
 
 /* What the SM model knows candidates by; `coselect` and `opara` choose by it. */
@@ -188,6 +203,9 @@ static cs_status make_plan(cs_session *session, const cs_policy *policy, const c
   CS_RETURN_IF_ERROR(record_kernels(session, policy, profile, measure));
   CS_RETURN_IF_ERROR(cs_choices_of_program(profile, planned->program, &session->settings,
                                            measure->threads, &near, &planned->choices));
+  if (!session->settings.options.no_graph) {
+    cs_choices_begin_early(session->device->backend, planned->choices, planned->program->n_tasks);
+  }
   cs_policy_input input = cs_planning_input(session);
   CS_RETURN_IF_ERROR(open_model(info, &input.model));
   cs_status st = plan_by(session, policy, &input);

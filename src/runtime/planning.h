@@ -14,6 +14,8 @@
 cs_status cs_choices_of_program(const cs_profile *profile, const cs_program *program,
                                 const cs_settings *settings, int threads, cs_near *near,
                                 cs_task_choices **out) CS_MUST_USE;
+/* Which of them can begin early when the program runs as a graph, as the backend tells. */
+void cs_choices_begin_early(const cs_backend *backend, cs_task_choices *choices, int n_tasks);
 /* seen[n_bans]: whether a task's operation has the candidate that is banned, marked over several
  * programs (layouts differ in their candidates); then NOT_FOUND for the first that none had, naming
  * near ones of `program`. */

@@ -1,7 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/session.h"
+#include "runtime/upload.h"
 
 /* ---- Prepared candidates: one for each distinct (operation, candidate) ---- */
 
@@ -103,114 +103,6 @@ done:
   return st;
 }
 
-/* ---- Weights: packed in parallel, piece by piece ---- */
-
-cs_status cs_pack_weights(cs_backend *backend, const cs_params *params, const cs_program *program,
-                          int task, const cs_exec *exec, void *host) {
-  const cs_task *t = &program->tasks[task];
-  cs_node_params its;
-  CS_RETURN_IF_ERROR(cs_node_params_open(params, program->graph, t->node, &its));
-  cs_status st = CS_OK;
-  if (its.n_weight != cs_op_weight_elements(&t->desc) ||
-      its.n_bias != cs_op_bias_elements(&t->desc)) {
-    st = cs_error(CS_CODE_INTERNAL, "%s: %lld weights and %lld biases, wanted %lld and %lld",
-                  t->name, (long long)its.n_weight, (long long)its.n_bias,
-                  (long long)cs_op_weight_elements(&t->desc),
-                  (long long)cs_op_bias_elements(&t->desc));
-  } else {
-    st = backend->vtable->pack_weights(exec, its.weight, its.bias, host);
-  }
-  cs_node_params_close(params, &its);
-  return cs_annotate(st, "%s: ", t->name);
-}
-
-/* Plan positions first … first + n − 1; their weights lie at `host`. */
-typedef struct pack_work {
-  const cs_program *program;
-  const cs_plan *plan;
-  const cs_params *params;
-  const cs_realised *realised;
-  int first, n;
-  char *host;
-} pack_work;
-
-static int64_t packed_bytes(const cs_realised *realised, int position) {
-  const cs_exec *exec = realised->execs[realised->exec_of[position]];
-  return cs_round_up(realised->backend->vtable->exec_weight_bytes(exec), 256);
-}
-
-static cs_status pack_one(void *user, int64_t index, int worker) {
-  (void)worker;
-  pack_work *work = user;
-  const cs_realised *realised = work->realised;
-  int position = work->first + (int)index;
-  int64_t bytes = packed_bytes(realised, position);
-  if (bytes == 0) return CS_OK;
-  char *host =
-      work->host + realised->weight_offset[position] - realised->weight_offset[work->first];
-  memset(host, 0, (size_t)bytes);
-  return cs_pack_weights(realised->backend, work->params, work->program,
-                         work->plan->tasks[position].task,
-                         realised->execs[realised->exec_of[position]], host);
-}
-
-#define PIECE_BYTES ((int64_t)32 << 20)
-
-/* Tasks from `first` on whose weights are packed together, and their bytes: one at least, no more
- * than fill a piece. */
-static int tasks_of_piece(const cs_realised *realised, int n_tasks, int first, int64_t *bytes) {
-  int n = 0;
-  *bytes = 0;
-  while (first + n < n_tasks) {
-    int64_t more = packed_bytes(realised, first + n);
-    if (n > 0 && *bytes + more > PIECE_BYTES) break;
-    *bytes += more;
-    n++;
-  }
-  return n;
-}
-
-static cs_status upload_pieces(pack_work *work) {
-  cs_status st = CS_OK;
-  const cs_realised *realised = work->realised;
-  int64_t bytes, largest = 0;
-  int n_tasks = work->plan->n_tasks;
-  for (int p = 0; p < n_tasks;) {
-    p += tasks_of_piece(realised, n_tasks, p, &bytes);
-    largest = cs_max_i64(largest, bytes);
-  }
-  work->host = cs_calloc(1, (size_t)largest);
-  if (!work->host) return cs_no_memory("packed weights", (size_t)largest);
-  for (work->first = 0; work->first < n_tasks; work->first += work->n) {
-    work->n = tasks_of_piece(realised, n_tasks, work->first, &bytes);
-    CS_TRY(st, cs_parallel_for(work->n, 0, pack_one, work), done);
-    if (bytes == 0) continue;
-    char *device = (char *)realised->weights + realised->weight_offset[work->first];
-    CS_TRY(st, realised->backend->vtable->upload(realised->backend, device, work->host, bytes),
-           done);
-  }
-done:
-  free(work->host);
-  return st;
-}
-
-static cs_status upload_weights(const cs_program *program, const cs_plan *plan,
-                                const cs_params *params, cs_realised *out) {
-  const cs_backend_vtable *vtable = out->backend->vtable;
-  out->weight_offset = cs_calloc((size_t)plan->n_tasks, sizeof *out->weight_offset);
-  if (!out->weight_offset) return cs_no_memory("weight offsets", (size_t)plan->n_tasks);
-  for (int p = 0; p < plan->n_tasks; p++) {
-    out->weight_offset[p] = out->weights_bytes;
-    out->weights_bytes += packed_bytes(out, p);
-  }
-  if (out->weights_bytes == 0) return CS_OK;
-  CS_RETURN_IF_ERROR(
-      cs_annotate(vtable->allocate(out->backend, out->weights_bytes, &out->weights), "weights: "));
-  pack_work work = {program, plan, params, out, 0, plan->n_tasks, out->weights};
-  if (vtable->memory_is_hosts) return cs_parallel_for(plan->n_tasks, 0, pack_one, &work);
-  return upload_pieces(&work);
-}
-
 /* ---- Arena, launches, schedule ---- */
 
 void *cs_realised_tensor(const cs_realised *realised, const cs_program *program,
@@ -234,6 +126,7 @@ cs_status cs_realised_reschedule(cs_realised *realised, const cs_plan *plan) {
                            .n_parts = plan->n_parts,
                            .part_of = plan->stream_part,
                            .early = true,
+                           .hints = plan->hints,
                            .beside = realised->beside};
   memcpy(streams.parts, plan->parts, sizeof streams.parts);
   CS_RETURN_IF_ERROR(vtable->schedule_create(realised->backend, realised->launches,
@@ -268,7 +161,8 @@ cs_status cs_realise_launches(const cs_program *program, const cs_plan *plan, cs
                           .n_waits = planned->n_waits,
                           .waits = planned->waits,
                           .merged = planned->merged,
-                          .priority = planned->priority};
+                          .priority = planned->priority,
+                          .late = planned->late};
     for (int i = 0; i < task->desc.n_inputs; i++) {
       launch->inputs[i] = cs_realised_tensor(out, program, plan, task->inputs[i]);
     }
@@ -295,8 +189,9 @@ cs_status cs_realise(cs_backend *backend, const cs_program *program, const cs_pl
   cs_status st = prepare_all(program, plan, out);
   cs_log(&backend->logger, CS_LOG_DEBUG, "%d candidates prepared", out->n_execs);
   double started = cs_now_seconds();
-  if (st == CS_OK) st = upload_weights(program, plan, params, out);
-  out->upload_s = cs_now_seconds() - started;
+  cs_weights weights = {program, plan, params};
+  if (st == CS_OK) st = cs_upload_weights(&weights, out);
+  out->uploading.all = cs_now_seconds() - started;
   cs_log(&backend->logger, CS_LOG_DEBUG, "%lld bytes of weights uploaded",
          (long long)out->weights_bytes);
   if (st == CS_OK) st = build_schedule(program, plan, out);

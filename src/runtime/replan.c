@@ -23,8 +23,16 @@ static bool is_outdated(const cs_session *session) {
   return missing->gone > 0 || (missing->grown > 0 && other);
 }
 
-/* "plan.json: 2 of 9 tasks, first conv1 (ID), have candidates that are not there (any more):
- * planned with cuDNN 9.19.0, installed 9.20.0". */
+/* Of a library whose version the device's identity does not tell. */
+static bool is_of_another_library(const cs_session *session, const char *candidate) {
+  cs_backend *backend = session->device->backend;
+  if (!backend->vtable->presence) return false;
+  cs_presence presence = backend->vtable->presence(backend, candidate);
+  return presence == CS_PRESENCE_OTHER_VERSION || presence == CS_PRESENCE_NO_LIBRARY;
+}
+
+/* "plan.json: 2 of 9 tasks, the first of them conv1, have a candidate that is not there as planned
+ * (ID); the plan is of cuDNN 9.19.0, installed is cuDNN 9.20.0". */
 static void tell_missing(const cs_session *session, cs_strbuf *out) {
   const cs_plan *plan = session->planned.plan;
   const cs_missing *missing = &session->realised.missing;
@@ -39,7 +47,11 @@ static void tell_missing(const cs_session *session, cs_strbuf *out) {
                    session->settings.plan_path, n, plan->n_tasks,
                    session->planned.program->tasks[first->task].name, n == 1 ? "has" : "have",
                    first->candidate.id);
-  if (then[0]) cs_strbuf_printf(out, "; the plan is of %s, installed is %s", then, now);
+  if (is_of_another_library(session, first->candidate.id)) {
+    cs_strbuf_printf(out, "; it is of a version of its library that is not installed");
+  } else if (then[0]) {
+    cs_strbuf_printf(out, "; the plan is of %s, installed is %s", then, now);
+  }
 }
 
 /* The plan's own policy, and no file. */
@@ -74,9 +86,19 @@ static cs_status plan_anew(cs_session *session) {
   return cs_planning_run(session);
 }
 
+/* The same library wants more workspace than the file says: the file is damaged. */
+static cs_status damaged(const cs_session *session, cs_status st) {
+  if (session->realised.missing.grown == 0) return st;
+  cs_status told =
+      cs_error(CS_CODE_BAD_INPUT, "%s: %s", session->settings.plan_path, cs_status_message(st));
+  cs_status_free(st);
+  return told;
+}
+
 cs_status cs_session_realise(cs_session *session) {
   cs_status st = realise(session);
-  if (st == CS_OK || !session->settings.plan_path || !is_outdated(session)) return st;
+  if (st == CS_OK || !session->settings.plan_path) return st;
+  if (!is_outdated(session)) return damaged(session, st);
   cs_status_free(st);
   CS_RETURN_IF_ERROR(plan_anew(session));
   return realise(session);

@@ -14,7 +14,7 @@ typedef struct cs_safetensor {
 } cs_safetensor;
 
 /* A file mapped for reading. Not thread-safe to open, safe to read from several threads. The file
- * must not shrink while it is open. */
+ * must not be written in place while it is open: where it shrinks during a read, SIGBUS comes. */
 typedef struct cs_safetensors cs_safetensors;
 
 /* Opens and checks the whole header. BAD_INPUT (file, tensor, found, wanted): too short, a header
@@ -26,6 +26,8 @@ void cs_safetensors_close(cs_safetensors *file);
 int cs_safetensors_count(const cs_safetensors *file);
 /* NULL if there is none of that name. */
 const cs_safetensor *cs_safetensors_find(const cs_safetensors *file, const char *name);
+/* IO where the file's length or time of modification is not what it was when it was opened. */
+cs_status cs_safetensors_check_unchanged(const cs_safetensors *file) CS_MUST_USE;
 /* BAD_INPUT for dtypes other than F32, F16 and BF16, which are what can be read as floats. */
 cs_status cs_safetensors_check_f32(const cs_safetensors *file,
                                    const cs_safetensor *tensor) CS_MUST_USE;

@@ -18,7 +18,9 @@
 
 struct cs_safetensors {
   char *path;
-  void *map; /* the whole file */
+  int fd; /* open as long as the map is, to see that nobody writes; −1: not yet */
+  struct timespec modified; /* when it was opened */
+  void *map;                /* the whole file */
   size_t map_bytes;
   const unsigned char *data;
   uint64_t data_bytes;
@@ -222,32 +224,44 @@ done:
 /* ---- The file ---- */
 
 static cs_status map_file(cs_safetensors *file) {
-  cs_status st = CS_OK;
   struct stat info;
-  int fd = open(file->path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return cs_io_error(file->path, "open", errno);
-  if (fstat(fd, &info) != 0) {
-    st = cs_io_error(file->path, "read", errno);
-    goto done;
-  }
+  /* Not blocking: a pipe without a writer is refused, not waited for. */
+  file->fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file->fd < 0) return cs_io_error(file->path, "open", errno);
+  if (fstat(file->fd, &info) != 0) return cs_io_error(file->path, "read", errno);
   if (!S_ISREG(info.st_mode)) {
-    CS_FAIL(st, done, CS_CODE_IO, "%s: cannot map: not a regular file", file->path);
+    return cs_error(CS_CODE_IO, "%s: cannot map: not a regular file", file->path);
   }
   if (info.st_size < 8) {
-    CS_FAIL(st, done, CS_CODE_BAD_INPUT,
-            "%s: %lld bytes, wanted at least the 8 of a safetensors header length", file->path,
-            (long long)info.st_size);
+    return cs_error(CS_CODE_BAD_INPUT,
+                    "%s: %lld bytes, wanted at least the 8 of a safetensors header length",
+                    file->path, (long long)info.st_size);
   }
-  void *map = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-  if (map == MAP_FAILED) {
-    st = cs_io_error(file->path, "map", errno);
-    goto done;
-  }
+  void *map = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, file->fd, 0);
+  if (map == MAP_FAILED) return cs_io_error(file->path, "map", errno);
   file->map = map;
   file->map_bytes = (size_t)info.st_size;
-done:
-  close(fd);
-  return st;
+  file->modified = info.st_mtim;
+  return CS_OK;
+}
+
+cs_status cs_safetensors_check_unchanged(const cs_safetensors *file) {
+  struct stat info;
+  if (fstat(file->fd, &info) != 0) return cs_io_error(file->path, "read", errno);
+  if ((uintmax_t)info.st_size != file->map_bytes) {
+    return cs_error(CS_CODE_IO,
+                    "%s: found %lld bytes, wanted the %zu that it had when it was opened: it was "
+                    "written while in use",
+                    file->path, (long long)info.st_size, file->map_bytes);
+  }
+  if (info.st_mtim.tv_sec != file->modified.tv_sec ||
+      info.st_mtim.tv_nsec != file->modified.tv_nsec) {
+    return cs_error(CS_CODE_IO,
+                    "%s: found it modified since it was opened, wanted a file that stays as it is: "
+                    "it was written while in use",
+                    file->path);
+  }
+  return CS_OK;
 }
 
 cs_status cs_safetensors_open(const char *path, cs_safetensors **out) {
@@ -255,6 +269,7 @@ cs_status cs_safetensors_open(const char *path, cs_safetensors **out) {
   *out = NULL;
   cs_safetensors *file = cs_calloc(1, sizeof *file);
   if (!file) return cs_no_memory("a safetensors file", sizeof *file);
+  file->fd = -1;
   CS_TRY(st, cs_strdup_to(path, &file->path), done);
   CS_TRY(st, map_file(file), done);
   uint64_t header_bytes;
@@ -284,6 +299,7 @@ void cs_safetensors_close(cs_safetensors *file) {
   for (int i = 0; i < file->n_tensors; i++) free(file->tensors[i].name);
   free(file->tensors);
   if (file->map) munmap(file->map, file->map_bytes);
+  if (file->fd >= 0) close(file->fd);
   free(file->path);
   free(file);
 }

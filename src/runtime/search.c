@@ -178,7 +178,8 @@ static cs_status try_wholes(cs_search *s, cs_configuration *starts, int *n, bool
   }
   if (cs_search_is_over(s)) goto done;
   CS_TRY(st, cs_coselect_by_model(s->model, &s->made), done);
-  st = cs_search_try(s, &s->made);
+  CS_TRY(st, cs_search_try(s, &s->made), done);
+  st = cs_search_early_at_all(s);
 done:
   for (int i = 0; i < CS_SEARCH_EARLIER; i++) cs_configuration_free(&earlier[i]);
   return st;
@@ -189,11 +190,14 @@ done:
 /* Everything once, from the best. What gains most for its time comes first: time is up before a
  * round ends on large networks. */
 static cs_status run_round(cs_search *s, const cs_configuration *starts, int n) {
+  CS_RETURN_IF_ERROR(cs_search_early_at_all(s));
   CS_RETURN_IF_ERROR(cs_search_candidates(s));
   CS_RETURN_IF_ERROR(cs_search_blocks(s, starts, n));
   CS_RETURN_IF_ERROR(cs_search_merges(s));
   CS_RETURN_IF_ERROR(cs_search_streams(s));
   CS_RETURN_IF_ERROR(cs_search_order(s));
+  CS_RETURN_IF_ERROR(cs_search_hints(s));
+  CS_RETURN_IF_ERROR(cs_search_early(s));
   CS_RETURN_IF_ERROR(cs_search_pairs(s));
   CS_RETURN_IF_ERROR(cs_search_priorities(s));
   return cs_search_partitions(s);
@@ -238,6 +242,9 @@ static cs_status run_search(cs_search *s) {
   /* Under a memory limit as the policies hold it: what they plan without may not fit. */
   bool limited = s->input->memory_limit > 0;
   CS_TRY(st, cs_coselect_starts(limited ? s->limited : s->input, limited, starts, &n), done);
+  for (int i = 0; i < n; i++) { /* as they will run */
+    CS_TRY(st, cs_choose_early(s->session, s->input, s->bench, &starts[i]), done);
+  }
   CS_TRY(st, try_wholes(s, starts, &n, &begun), done);
   if (!begun) goto done;
   s->session->search.searched = true;

@@ -51,6 +51,17 @@ static inline cs_ratio cs_bench_ratio(const cs_bench_pairs *pairs) {
   return (cs_ratio){pairs->ratio, pairs->low, pairs->high, pairs->n};
 }
 
+/* ---- early_choice.c ---- */
+
+/* The configuration, which is a policy's, with all launches early or none, whichever the profile
+ * has as the faster; where it does not know and the session may measure, after timing both (with
+ * `bench`, whose slots hold something else afterwards; NULL: one of its own). Early where it cannot
+ * be known. */
+cs_status cs_choose_early(cs_session *session, const cs_policy_input *input, cs_bench *bench,
+                          cs_configuration *configuration) CS_MUST_USE;
+
+/* ---- search.c, a part of it ---- */
+
 /* The best that a search of at most `seconds` finds with other candidates only: streams, order and
  * launches stay those of `base`; `other` is `base` with other candidates, tried first. Both slots
  * of the bench, which is of the model's input, hold something else afterwards. What it measures

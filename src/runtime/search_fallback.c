@@ -47,7 +47,8 @@ static int stream_for(const cs_configuration *configuration, const cs_placement 
   return stream;
 }
 
-/* The best with a window's tasks as `sequential` runs them, on one of its streams. */
+/* The best with a window's tasks as `sequential` runs them, on one of its streams; they begin as
+ * early as they do in the best. */
 static cs_status make_sequential(const cs_search *s, int window, const cs_configuration *sequential,
                                  cs_configuration *out) {
   cs_placement now[CS_IOS_MOST_TASKS], then[CS_IOS_MOST_TASKS];
@@ -57,6 +58,7 @@ static cs_status make_sequential(const cs_search *s, int window, const cs_config
   int stream = stream_for(out, now);
   for (int i = 0; i < n; i++) then[i].stream = stream;
   cs_coselect_scatter(s->model, window, then, out);
+  cs_configuration_begin_as(&s->best, out);
   cs_configuration_number_streams(out);
   return CS_OK;
 }

@@ -25,6 +25,7 @@ static cs_status try_variants(cs_search *s, int window, const cs_coselect_varian
     st = cs_coselect_window_order(s->model, &s->best, &next);
     if (st == CS_OK) {
       cs_coselect_scatter(s->model, window, variants->places[v], &next);
+      cs_configuration_begin_as(&s->best, &next);
       cs_configuration_number_streams(&next);
       st = cs_search_try(s, &next);
     }

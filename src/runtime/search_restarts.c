@@ -11,7 +11,7 @@
 
 /* ---- A start with the best's candidates ---- */
 
-/* Launches of several tasks keep theirs. */
+/* Launches of several tasks keep theirs. Which begin early is the best's, too. */
 static cs_status with_candidates(const cs_configuration *start, const cs_configuration *best,
                                  cs_configuration *out) {
   CS_RETURN_IF_ERROR(cs_configuration_copy(start, out));
@@ -21,6 +21,7 @@ static cs_status with_candidates(const cs_configuration *start, const cs_configu
     int at = cs_configuration_position(best, out->places[p].task);
     out->places[p].choice = best->places[at].choice;
   }
+  cs_configuration_begin_as(best, out);
   return CS_OK;
 }
 

@@ -113,6 +113,18 @@ cs_status cs_search_order(cs_search *s) CS_MUST_USE;
  * at once, then any two launches; and launches of several tasks split. */
 cs_status cs_search_merges(cs_search *s) CS_MUST_USE;
 
+/* ---- search_early.c ---- */
+
+/* All launches begin early, and none does. */
+cs_status cs_search_early_at_all(cs_search *s) CS_MUST_USE;
+/* Some do: those of a candidate, halves of the launch order, halves of these, … single ones. */
+cs_status cs_search_early(cs_search *s) CS_MUST_USE;
+
+/* ---- search_hints.c ---- */
+
+/* With hints of the launch order where the best has none, without them where it has. */
+cs_status cs_search_hints(cs_search *s) CS_MUST_USE;
+
 /* ---- search_parts.c ---- */
 
 /* High priority for all of the critical path, then the other priority for single launches. */

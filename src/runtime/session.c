@@ -74,8 +74,8 @@ static cs_status plan_and_realise(cs_session *session) {
   cs_log(&session->device->logger, CS_LOG_DEBUG, "planned");
   double started = cs_now_seconds();
   CS_RETURN_IF_ERROR(cs_session_realise(session));
-  session->timings.upload = session->realised.upload_s;
-  session->timings.prepare = cs_now_seconds() - started - session->timings.upload;
+  session->timings.upload = session->realised.uploading;
+  session->timings.prepare = cs_now_seconds() - started - session->timings.upload.all;
   if (cs_device_is_simulated(session->device)) return CS_OK;
   CS_RETURN_IF_ERROR(cs_session_generate_inputs(session));
   return cs_session_upload_inputs(session, &session->realised, session->planned.plan);

@@ -24,10 +24,18 @@ typedef struct cs_shared_params {
   int references;
 } cs_shared_params;
 
+typedef struct cs_upload_times { /* seconds */
+  double all;
+  double buffers; /* getting host memory */
+  double pack;    /* from files to the device's form */
+  double copy;    /* to the device, beside packing or not */
+  double wait;    /* for copies that were not done when they had to be */
+} cs_upload_times;
+
 typedef struct cs_timings { /* seconds */
   double load, passes, profile, plan;
-  double prepare; /* candidates, arena and schedule */
-  double upload;  /* packing and uploading weights */
+  double prepare;         /* candidates, arena and schedule */
+  cs_upload_times upload; /* packing and uploading weights */
 } cs_timings;
 
 /* What planning produces, all pure data. */
@@ -61,9 +69,9 @@ typedef struct cs_realised {
   void *weights; /* device */
   int64_t weights_bytes;
   int64_t *weight_offset; /* per plan task */
-  double upload_s;        /* that packing and uploading took */
-  void **weights_at;      /* per plan task: where they are, instead of the two above; or NULL */
-  void *arena;            /* device */
+  cs_upload_times uploading;
+  void **weights_at; /* per plan task: where they are, instead of the two above; or NULL */
+  void *arena;       /* device */
   int64_t arena_bytes;
   cs_launch *launches; /* per plan task; waits point into the plan */
   int n_launches;
@@ -132,10 +140,6 @@ cs_status cs_realise_again(const cs_realised *from, const cs_program *program,
 /* The same plan once more, to run while others do. */
 cs_status cs_realise_beside(const cs_realised *from, const cs_program *program, const cs_plan *plan,
                             cs_realised *out) CS_MUST_USE;
-/* Packs the parameters of a task (as folded) for a candidate into exec_weight_bytes of host memory.
- */
-cs_status cs_pack_weights(cs_backend *backend, const cs_params *params, const cs_program *program,
-                          int task, const cs_exec *exec, void *host) CS_MUST_USE;
 /* Launches and schedule of a plan whose candidates (execs, exec_of), weights and arena are there.
  */
 cs_status cs_realise_launches(const cs_program *program, const cs_plan *plan,
@@ -147,6 +151,12 @@ void cs_realised_free(cs_realised *realised);
 /* Device address of a program tensor under a plan. */
 void *cs_realised_tensor(const cs_realised *realised, const cs_program *program,
                          const cs_plan *plan, int tensor);
+
+/* ---- upload.c ---- */
+/* Packs the parameters of a task (as folded) for a candidate into exec_weight_bytes of host memory.
+ */
+cs_status cs_pack_weights(cs_backend *backend, const cs_params *params, const cs_program *program,
+                          int task, const cs_exec *exec, void *host) CS_MUST_USE;
 
 /* ---- transfer.c ---- */
 /* f32 row-major host array to and from a tensor of the arena. */

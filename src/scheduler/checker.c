@@ -46,6 +46,7 @@ static const char *difference(const cs_plan_task *leader, const cs_plan_task *me
   if (leader->stream != member->stream) return "one stream";
   if (strcmp(leader->candidate.id, member->candidate.id) != 0) return "one candidate";
   if (leader->priority != member->priority) return "one priority";
+  if (leader->late != member->late) return "one way to begin";
   if (!leader->candidate.merges || !member->candidate.merges) return "a candidate that merges";
   if (leader->workspace_bytes != 0 || member->workspace_bytes != 0) return "no workspace";
   return NULL;

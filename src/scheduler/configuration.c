@@ -23,8 +23,10 @@ cs_status cs_configuration_of_plan(const cs_plan *plan, const cs_task_choices *c
                                     .stream = task->stream,
                                     .choice = choice,
                                     .joined = task->merged >= 0,
-                                    .priority = task->priority};
+                                    .priority = task->priority,
+                                    .late = task->late};
   }
+  out->hints = plan->hints;
   if (plan->n_parts == 0) return CS_OK;
   out->n_parts = plan->n_parts;
   memcpy(out->parts, plan->parts, sizeof out->parts);
@@ -50,7 +52,7 @@ void cs_configuration_free(cs_configuration *configuration) {
 bool cs_placements_equal(const cs_placement *a, const cs_placement *b, int n) {
   for (int p = 0; p < n; p++) {
     if (a[p].task != b[p].task || a[p].stream != b[p].stream || a[p].choice != b[p].choice ||
-        a[p].joined != b[p].joined || a[p].priority != b[p].priority) {
+        a[p].joined != b[p].joined || a[p].priority != b[p].priority || a[p].late != b[p].late) {
       return false;
     }
   }
@@ -70,7 +72,8 @@ static bool same_split(const cs_configuration *a, const cs_configuration *b) {
 }
 
 bool cs_configuration_equal(const cs_configuration *a, const cs_configuration *b) {
-  return a->n == b->n && cs_placements_equal(a->places, b->places, a->n) && same_split(a, b);
+  return a->n == b->n && a->hints == b->hints && cs_placements_equal(a->places, b->places, a->n) &&
+         same_split(a, b);
 }
 
 int cs_configuration_position(const cs_configuration *configuration, int task) {
@@ -129,6 +132,24 @@ void cs_launch_toggle_priority(cs_placement *places, int n, int p) {
   for (int q = first; q < end; q++) places[q].priority = !places[q].priority;
 }
 
+void cs_launch_set_late(cs_placement *places, int n, int p, bool late) {
+  int first = cs_launch_first(places, p), end = cs_launch_end(places, n, first);
+  for (int q = first; q < end; q++) places[q].late = late;
+}
+
+void cs_configuration_begin_as(const cs_configuration *from, cs_configuration *into) {
+  for (int p = 0; p < into->n; p = cs_launch_end(into->places, into->n, p)) {
+    int at = cs_configuration_position(from, into->places[p].task);
+    cs_launch_set_late(into->places, into->n, p, from->places[at].late);
+  }
+}
+
+bool cs_configuration_can_begin_early(const cs_configuration *configuration,
+                                      const cs_task_choices *choices, int p) {
+  const cs_placement *place = &configuration->places[p];
+  return configuration->n_parts == 0 && choices[place->task].choices[place->choice].early;
+}
+
 bool cs_placement_joins(const cs_placement *places, int p, const cs_policy_input *input) {
   const cs_placement *own = &places[p];
   const cs_candidate *candidate = input->choices[own->task].choices[own->choice].candidate;
@@ -139,8 +160,9 @@ bool cs_placement_joins(const cs_placement *places, int p, const cs_policy_input
   for (int q = first; q < p; q++) {
     const cs_placement *other = &places[q];
     const cs_candidate *its = input->choices[other->task].choices[other->choice].candidate;
-    if (other->stream != own->stream || other->priority != own->priority || !its->merges ||
-        its->workspace_bytes > 0 || strcmp(its->id, candidate->id) != 0) {
+    if (other->stream != own->stream || other->priority != own->priority ||
+        other->late != own->late || !its->merges || its->workspace_bytes > 0 ||
+        strcmp(its->id, candidate->id) != 0) {
       return false;
     }
     for (int i = 0; i < task->n_preds; i++) {
@@ -180,6 +202,7 @@ static bool valid_split(const cs_configuration *configuration, const cs_policy_i
 bool cs_configuration_valid(const cs_configuration *configuration, const cs_policy_input *input) {
   const cs_program *program = input->program;
   if (configuration->n != program->n_tasks || !valid_split(configuration, input)) return false;
+  if (configuration->hints && (!input->hints || configuration->n_parts > 0)) return false;
   uint64_t *done = cs_calloc(cs_bit_words(program->n_tasks), sizeof *done);
   bool valid = done != NULL;
   for (int p = 0; valid && p < configuration->n; p++) {
@@ -218,8 +241,10 @@ cs_status cs_configuration_fill(const cs_configuration *configuration, const cs_
     const cs_choice *choice = &input->choices[place->task].choices[place->choice];
     CS_RETURN_IF_ERROR(cs_plan_place(out, p, place->task, place->stream, choice->candidate));
     out->tasks[p].priority = place->priority;
+    out->tasks[p].late = place->late;
     if (place->joined && p > 0) out->tasks[p].merged = cs_plan_leader(out, p - 1);
   }
+  out->hints = configuration->hints;
   CS_RETURN_IF_ERROR(fill_split(configuration, out));
   return cs_plan_fill_waits(out, input->program);
 }

@@ -12,9 +12,10 @@
 typedef struct cs_placement {
   int task, stream;
   int choice;   /* index into the task's choices */
-  bool joined;  /* in one launch with the placement before it, whose stream, candidate and priority
-                 * it has */
+  bool joined;  /* in one launch with the placement before it, whose stream, candidate, priority
+                 * and way to begin it has */
   int priority; /* 0: normal, 1: high */
+  bool late;    /* begins when what it waits for has ended; false: may begin early */
 } cs_placement;
 
 typedef struct cs_configuration {
@@ -22,6 +23,7 @@ typedef struct cs_configuration {
   int n;
   int parts[CS_MAX_PARTS], n_parts;  /* SMs of each part of the device; n_parts 0: no split */
   int part_of[CS_MAX_SPLIT_STREAMS]; /* where split, per stream: its part, -1: the whole device */
+  bool hints;                        /* of the launch order; not where split */
 } cs_configuration;
 
 /* Room for n placements, all zero. */
@@ -39,8 +41,8 @@ int cs_configuration_position(const cs_configuration *configuration, int task);
 /* Numbers streams by first appearance, so that equal schedules are equal configurations. */
 void cs_configuration_number_streams(cs_configuration *configuration);
 /* Every task once, behind those it depends on; streams and choices that there are; joined
- * placements that one launch can run; priorities and a split only as the input allows them, and not
- * both: CUDA gives kernels on a part of the device no priority. */
+ * placements that one launch can run; priorities, hints and a split only as the input allows them,
+ * and a split without the others: CUDA gives kernels on a part of the device no priority. */
 bool cs_configuration_valid(const cs_configuration *configuration, const cs_policy_input *input);
 
 /* Placements and waits of a plan; the rest is cs_plan_finish's. */
@@ -55,17 +57,25 @@ int cs_launch_first(const cs_placement *places, int p);
 int cs_launch_end(const cs_placement *places, int n, int p);
 /* The other priority for all placements of the launch that p belongs to. */
 void cs_launch_toggle_priority(cs_placement *places, int n, int p);
+/* Whether the launch that p belongs to may begin early, for all its placements. */
+void cs_launch_set_late(cs_placement *places, int n, int p, bool late);
+/* Every launch of `into` begins as its first task does in `from`, of the same program. */
+void cs_configuration_begin_as(const cs_configuration *from, cs_configuration *into);
+/* Whether the placement at p has a candidate that can begin early, on a device that is not split.
+ */
+bool cs_configuration_can_begin_early(const cs_configuration *configuration,
+                                      const cs_task_choices *choices, int p);
 /* Whether the placement at p may be joined with the one before it, whatever is launched with that:
- * stream, priority and candidate are the same, the candidate merges without a workspace, the
- * launch is not full, and nothing in it is depended on. */
+ * stream, priority, way to begin and candidate are the same, the candidate merges without a
+ * workspace, the launch is not full, and nothing in it is depended on. */
 bool cs_placement_joins(const cs_placement *places, int p, const cs_policy_input *input);
 
 /* ---- In a profile: measured configurations are candidates of the whole program ---- */
 
 /* "task.stream.candidate" for each placement, the candidate as the hash of its id, behind it '+'
- * where it is joined and '^' where its priority is high; then, where the device is split,
- * "@SMs,…:part,…", the part of each stream ('-': the whole device). What a profile keeps as the id.
- */
+ * where it is joined, '^' where its priority is high and '~' where it is late; then '!' where there
+ * are hints; or, where the device is split, "@SMs,…:part,…", the part of each stream ('-': the
+ * whole device). What a profile keeps as the id. */
 cs_status cs_configuration_text(const cs_configuration *configuration,
                                 const cs_task_choices *choices, char **out) CS_MUST_USE;
 /* False: not of this program, or of a candidate that is no choice (any more). */

@@ -27,10 +27,12 @@ cs_status cs_configuration_text(const cs_configuration *configuration,
   cs_strbuf text = {0};
   for (int p = 0; p < configuration->n; p++) {
     const cs_placement *place = &configuration->places[p];
-    cs_strbuf_printf(&text, "%s%d.%d.%08" PRIx32 "%s%s", p > 0 ? " " : "", place->task,
+    cs_strbuf_printf(&text, "%s%d.%d.%08" PRIx32 "%s%s%s", p > 0 ? " " : "", place->task,
                      place->stream, candidate_hash(&choices[place->task].choices[place->choice]),
-                     place->joined ? "+" : "", place->priority > 0 ? "^" : "");
+                     place->joined ? "+" : "", place->priority > 0 ? "^" : "",
+                     place->late ? "~" : "");
   }
+  if (configuration->hints) cs_strbuf_printf(&text, " !");
   if (configuration->n_parts > 0) split_text(configuration, &text);
   return cs_strbuf_take(&text, out);
 }
@@ -63,6 +65,8 @@ static bool parse_place(const char **at, const cs_policy_input *input, cs_placem
   end += out->joined;
   out->priority = *end == '^';
   end += out->priority;
+  out->late = *end == '~';
+  end += out->late;
   *at = *end == ' ' ? end + 1 : end;
   return out->choice >= 0;
 }
@@ -96,6 +100,8 @@ static bool parse(const char *at, const cs_policy_input *input, cs_configuration
   for (int p = 0; p < out->n; p++) {
     if (!parse_place(&at, input, &out->places[p])) return false;
   }
+  out->hints = *at == '!';
+  at += out->hints;
   if (*at == '@' && !parse_split(&at, out)) return false;
   return *at == '\0' && cs_configuration_valid(out, input);
 }

@@ -89,9 +89,9 @@ bool cs_coselect_join_tasks(cs_coselect *c, cs_placement *places, int n, const i
                             int n_tasks, const char *id);
 /* Takes a placement out of its launch, to behind it; its position then. */
 int cs_coselect_leave(cs_placement *places, int n, int p);
-/* Gives a placement the stream, priority and choice of another: stream and priority are those of
- * its whole launch; so is the candidate if all of the launch have it and it merges, or else the
- * placement leaves its launch. */
+/* Gives a placement the stream, priority, way to begin and choice of another: all but the choice
+ * are those of its whole launch; so is the candidate if all of the launch have it and it merges, or
+ * else the placement leaves its launch. */
 void cs_coselect_change(const cs_coselect *c, cs_placement *places, int n, int p, cs_placement to);
 /* The id that all the tasks have in their sets, that merges, and with which their times alone are
  * the least but `rank`; NULL: there is none. */

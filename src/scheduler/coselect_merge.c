@@ -94,6 +94,7 @@ bool cs_coselect_join(cs_coselect *c, cs_placement *places, int n, int p, int q,
   for (int at = first; at < first_end + size; at++) {
     places[at].stream = places[first].stream;
     places[at].priority = places[first].priority;
+    places[at].late = places[first].late;
     places[at].choice = merging_choice(c, places[at].task, id);
     places[at].joined = at > first;
   }
@@ -128,6 +129,7 @@ void cs_coselect_change(const cs_coselect *c, cs_placement *places, int n, int p
   for (int q = first; q < end; q++) {
     places[q].stream = to.stream;
     places[q].priority = to.priority;
+    places[q].late = to.late;
   }
   if (to.choice == places[p].choice) return;
   if (end - first > 1 && change_launch(c, places, first, end, to.choice, places[p].task)) return;

@@ -51,7 +51,7 @@ static void move(const cs_coselect *c, cs_configuration *configuration, int wind
 
 /* ---- Into parts and out of them ---- */
 
-/* A split leaves no priorities. */
+/* A split leaves no priorities and no hints. */
 static bool take_split(const cs_sm_parts *split, cs_configuration *configuration) {
   size_t bytes = (size_t)split->n * sizeof *split->units;
   if (configuration->n_parts > 0) {
@@ -62,6 +62,7 @@ static bool take_split(const cs_sm_parts *split, cs_configuration *configuration
   memcpy(configuration->parts, split->units, sizeof split->units);
   for (int s = 0; s < CS_MAX_SPLIT_STREAMS; s++) configuration->part_of[s] = -1;
   for (int p = 0; p < configuration->n; p++) configuration->places[p].priority = 0;
+  configuration->hints = false;
   return true;
 }
 

@@ -32,13 +32,13 @@ static json_t *part_json(const cs_plan *plan, int stream) {
 static json_t *task_json(const cs_explained_task *task, const cs_plan *plan,
                          const char *const *labels) {
   const cs_plan_task *placed = &plan->tasks[task->position];
-  return json_pack("{s:s, s:s, s:i, s:i, s:o, s:i, s:o, s:f, s:f, s:f, s:I, s:o}", "name",
+  return json_pack("{s:s, s:s, s:i, s:i, s:o, s:i, s:b, s:o, s:f, s:f, s:f, s:I, s:o}", "name",
                    labels[task->task], "candidate", placed->candidate.id, "stream", placed->stream,
                    "position", task->position, "merged", merged_json(plan, placed, labels),
-                   "priority", placed->priority, "part", part_json(plan, placed->stream),
-                   "start_us", placed->start_us, "end_us", placed->end_us, "alone_us",
-                   task->choice->cold_us, "workspace_bytes", (json_int_t)placed->workspace_bytes,
-                   "demand", demand_json(&task->demand));
+                   "priority", placed->priority, "early", !placed->late, "part",
+                   part_json(plan, placed->stream), "start_us", placed->start_us, "end_us",
+                   placed->end_us, "alone_us", task->choice->cold_us, "workspace_bytes",
+                   (json_int_t)placed->workspace_bytes, "demand", demand_json(&task->demand));
 }
 
 static json_t *pair_json(const cs_explained_pair *pair, const char *const *labels) {

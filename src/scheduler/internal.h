@@ -44,7 +44,7 @@ static inline const uint64_t *cs_order_set(const cs_order *order, int position) 
 /* Zeroes *plan and makes room for the program's tasks and buffers (n_tasks, n_buffers set). */
 cs_status cs_plan_begin(const cs_program *program, cs_plan *plan) CS_MUST_USE;
 /* Puts a task at a launch position with a candidate (copied; workspace_bytes follows). What it is
- * merged with and its priority stay. */
+ * merged with, its priority and whether it may begin early stay. */
 cs_status cs_plan_place(cs_plan *plan, int position, int task, int stream,
                         const cs_candidate *candidate) CS_MUST_USE;
 /* Fills the waits of every position from tasks, order and streams: the fewest that, with stream

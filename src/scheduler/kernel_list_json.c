@@ -31,10 +31,10 @@ static json_t *nodes_json(const cs_reasons *reasons, const cs_task *task) {
   return names;
 }
 
-static int set_kernel(json_t *object, const cs_listed_kernel *kernel) {
+static int set_kernel(json_t *object, const cs_listed_kernel *kernel, bool recorded) {
   static const char *const members[] = {
-      "grid",          "block",          "cluster",     "registers",
-      "static_shared", "dynamic_shared", "local_bytes", "blocks_per_sm",
+      "grid",           "block",       "cluster",       "registers", "static_shared",
+      "dynamic_shared", "local_bytes", "blocks_per_sm", "early",
   };
   const cs_kernel_info *info = kernel->info;
   int failed = json_object_set_new(object, "kernel", info ? json_string(info->name) : json_null());
@@ -42,12 +42,13 @@ static int set_kernel(json_t *object, const cs_listed_kernel *kernel) {
     failed |= json_object_set_new(object, members[i], json_null());
   }
   if (!info) return failed;
-  json_t *known = json_pack("{s:o, s:o, s:o, s:i, s:i, s:i, s:i, s:i}", "grid",
-                            kernel->grid_known ? extents_json(info->grid) : json_null(), "block",
-                            extents_json(info->block), "cluster", extents_json(info->cluster),
-                            "registers", info->registers, "static_shared", info->static_shared,
-                            "dynamic_shared", info->dynamic_shared, "local_bytes",
-                            info->local_bytes, "blocks_per_sm", info->blocks_per_unit);
+  json_t *known =
+      json_pack("{s:o, s:o, s:o, s:i, s:i, s:i, s:i, s:i, s:o}", "grid",
+                kernel->grid_known ? extents_json(info->grid) : json_null(), "block",
+                extents_json(info->block), "cluster", extents_json(info->cluster), "registers",
+                info->registers, "static_shared", info->static_shared, "dynamic_shared",
+                info->dynamic_shared, "local_bytes", info->local_bytes, "blocks_per_sm",
+                info->blocks_per_unit, "early", recorded ? json_null() : json_boolean(info->early));
   failed |= !known || json_object_update(object, known);
   json_decref(known);
   return failed;
@@ -69,7 +70,7 @@ static json_t *kernel_json(const cs_listed_kernel *kernel, const cs_reasons *rea
       leads ? json_null() : json_string(labels[plan->tasks[placed->merged].task]), "index",
       kernel->index, "of", kernel->of, "start_us", kernel->start_us, "us", kernel->us, "class",
       classes[kernel->kind].text, "reason", kernel->reason);
-  if (object && set_kernel(object, kernel) != 0) {
+  if (object && set_kernel(object, kernel, input->recorded) != 0) {
     json_decref(object);
     return NULL;
   }

@@ -13,6 +13,9 @@ typedef struct cs_choice {
   double cold_us, warm_us;
   const cs_kernel_profile *kernels; /* in the order they run; NULL: not recorded */
   int n_kernels;
+  /* Its kernels can begin before what they wait for has ended, as this program will be run (on a
+   * device that is not split): cs_backend_vtable.begins_early. */
+  bool early;
 } cs_choice;
 typedef struct cs_task_choices {
   cs_choice *choices;
@@ -30,7 +33,10 @@ typedef struct cs_plan_task {
    * candidate that `merges`, without workspaces, run by one kernel at the same time. What waits for
    * one of them waits for all; only the leader waits, for what any of them depends on. */
   int merged;
-  int priority;        /* 0: normal, 1: high; of a merged launch one for all */
+  int priority; /* 0: normal, 1: high; of a merged launch one for all */
+  /* True: it begins when what it waits for has ended. False: it may begin before, where device and
+   * candidate can. Of a merged launch one for all. */
+  bool late;
   int *waits, n_waits; /* plan positions on other streams that must have finished; ascending */
   int64_t workspace_offset, workspace_bytes; /* in the arena */
   double start_us, end_us;                   /* predicted timeline */
@@ -48,6 +54,7 @@ typedef struct cs_plan {
   int n_streams;
   int parts[CS_MAX_PARTS], n_parts; /* SMs of each part of the device; n_parts 0: no split */
   int *stream_part; /* per stream: its part, -1: the whole device; NULL where there is no split */
+  bool hints;       /* of the launch order, between streams (cs_stream_set) */
   cs_plan_task *tasks; /* launch order */
   int n_tasks;
   int64_t *buffer_offsets; /* per program buffer, bytes into the arena, 256-aligned */

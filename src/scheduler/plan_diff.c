@@ -192,6 +192,12 @@ done:
   return st;
 }
 
+/* Whether a task may begin early; it may where its plan does not say. */
+static json_t *early_of(const json_t *task) {
+  json_t *early = json_object_get(task, "early");
+  return early ? early : json_true();
+}
+
 static void compare_task(diff *d, int at_a, int at_b, bool moved, json_t *list) {
   json_t *a = json_array_get(d->a.tasks, (size_t)at_a);
   json_t *b = json_array_get(d->b.tasks, (size_t)at_b);
@@ -210,6 +216,7 @@ static void compare_task(diff *d, int at_a, int at_b, bool moved, json_t *list) 
                  "merged");
   put_difference(d, entry, "priority", json_object_get(a, "priority"),
                  json_object_get(b, "priority"), "priorities");
+  put_difference(d, entry, "early", early_of(a), early_of(b), "early");
   bool same_id = same(json_object_get(way_a, "id"), json_object_get(way_b, "id"));
   count(d, "candidate_details", same_id && !same(way_a, way_b));
   count(d, "times",

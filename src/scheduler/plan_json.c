@@ -61,6 +61,10 @@ static cs_status write_split(json_t *root, const cs_plan *plan) {
   return CS_OK;
 }
 
+static cs_status write_hints(json_t *root, const cs_plan *plan) {
+  return plan->hints ? put(root, "launch_hints", json_true()) : CS_OK;
+}
+
 static cs_status write_layouts(json_t *root, const cs_plan *plan, const cs_graph *graph) {
   json_t *layouts;
   CS_RETURN_IF_ERROR(put_new(root, "layouts", json_object(), &layouts));
@@ -100,6 +104,7 @@ static cs_status write_task(json_t *tasks, const cs_plan *plan, const char *cons
     CS_RETURN_IF_ERROR(put(task, "merged", json_string(labels[plan->tasks[placed->merged].task])));
   if (placed->priority > 0)
     CS_RETURN_IF_ERROR(put(task, "priority", json_integer(placed->priority)));
+  if (placed->late) CS_RETURN_IF_ERROR(put(task, "early", json_false()));
   CS_RETURN_IF_ERROR(put(task, "workspace_offset", json_integer(placed->workspace_offset)));
   CS_RETURN_IF_ERROR(put(task, "start_us", json_real(placed->start_us)));
   CS_RETURN_IF_ERROR(put(task, "end_us", json_real(placed->end_us)));
@@ -140,6 +145,7 @@ cs_status cs_plan_to_json(const cs_plan *plan, const cs_program *program, char *
   if (!root) return cs_no_memory("a plan as JSON", 0);
   CS_TRY(st, write_head(root, plan), done);
   CS_TRY(st, write_split(root, plan), done);
+  CS_TRY(st, write_hints(root, plan), done);
   CS_TRY(st, write_layouts(root, plan, program->graph), done);
   CS_TRY(st, write_tasks(root, plan, program), done);
   CS_TRY(st, write_buffers(root, plan, program), done);

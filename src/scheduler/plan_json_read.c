@@ -9,13 +9,13 @@
 #include "scheduler/member.h"
 #include "scheduler/task_labels.h"
 
-static const char *const root_keys[] = {"schema",       "policy",         "graph_hash",  "device",
-                                        "precision",    "batch",          "seed",        "streams",
-                                        "predicted_us", "workspace_peak", "arena_bytes", "layouts",
-                                        "tasks",        "buffers",        "split"};
+static const char *const root_keys[] = {
+    "schema", "policy",  "graph_hash",   "device",         "precision",   "batch",
+    "seed",   "streams", "predicted_us", "workspace_peak", "arena_bytes", "layouts",
+    "tasks",  "buffers", "split",        "launch_hints"};
 static const char *const task_keys[] = {"name",     "stream", "waits",     "workspace_offset",
                                         "start_us", "end_us", "candidate", "merged",
-                                        "priority"};
+                                        "priority", "early"};
 static const char *const candidate_keys[] = {
     "id",    "family", "payload", "workspace_bytes", "deterministic",
     "fused", "notes",  "threads", "merges"};
@@ -37,7 +37,9 @@ static cs_status read_precision(const char *text, cs_plan *plan) {
 static cs_status read_head(json_t *root, cs_plan *plan) {
   const char *text;
   int64_t number;
-  CS_RETURN_IF_ERROR(READ_KEYS(root, "$", root_keys, 1));
+  CS_RETURN_IF_ERROR(READ_KEYS(root, "$", root_keys, 2));
+  if (json_object_get(root, "launch_hints"))
+    CS_RETURN_IF_ERROR(cs_member_bool(root, "$", "launch_hints", &plan->hints));
   CS_RETURN_IF_ERROR(cs_member_text(root, "$", "schema", &text));
   if (strcmp(text, "convsched.plan/1") != 0)
     return cs_error(CS_CODE_BAD_INPUT, "$.schema: found \"%s\", wanted \"convsched.plan/1\"", text);
@@ -171,16 +173,25 @@ static cs_status read_waits(const json_t *waits, const char *path, const json_t 
   return CS_OK;
 }
 
-/* The name of the task that leads its launch, and its priority: one that the launch may have. */
+/* How the task is launched: its priority, whether it may begin early. */
+static cs_status read_launch(const json_t *object, const char *path, cs_plan_task *placed) {
+  int64_t priority = 0;
+  bool early = true;
+  if (json_object_get(object, "priority"))
+    CS_RETURN_IF_ERROR(cs_member_integer(object, path, "priority", 0, 1, &priority));
+  if (json_object_get(object, "early"))
+    CS_RETURN_IF_ERROR(cs_member_bool(object, path, "early", &early));
+  placed->priority = (int)priority;
+  placed->late = !early;
+  return CS_OK;
+}
+
+/* The name of the task that leads its launch: one that the task may join. */
 static cs_status read_merged(const json_t *object, const char *path, const json_t *names,
                              const int *position_of, int position, cs_plan *plan) {
   cs_plan_task *placed = &plan->tasks[position];
   const char *name;
-  int64_t priority = 0;
   placed->merged = -1;
-  if (json_object_get(object, "priority"))
-    CS_RETURN_IF_ERROR(cs_member_integer(object, path, "priority", 0, 1, &priority));
-  placed->priority = (int)priority;
   if (!json_object_get(object, "merged")) return CS_OK;
   CS_RETURN_IF_ERROR(cs_member_text(object, path, "merged", &name));
   const json_t *task = json_object_get(names, name);
@@ -201,6 +212,8 @@ static cs_status read_merged(const json_t *object, const char *path, const json_
     wanted = "candidates without workspace";
   else if (first->priority != placed->priority)
     wanted = "a task of the same priority";
+  else if (first->late != placed->late)
+    wanted = "a task that begins as early";
   else if (placed->n_waits > 0)
     wanted = "a task that leaves its waits to the leader";
   else if (position - leader >= CS_MERGE_MOST)
@@ -217,7 +230,7 @@ static cs_status read_task(json_t *object, const char *path, const json_t *names
   const char *name;
   char candidate_path[64];
   int64_t stream;
-  CS_RETURN_IF_ERROR(READ_KEYS(object, path, task_keys, 2));
+  CS_RETURN_IF_ERROR(READ_KEYS(object, path, task_keys, 3));
   CS_RETURN_IF_ERROR(cs_member_text(object, path, "name", &name));
   const json_t *task = json_object_get(names, name);
   if (!task)
@@ -237,6 +250,7 @@ static cs_status read_task(json_t *object, const char *path, const json_t *names
   CS_RETURN_IF_ERROR(
       read_candidate(json_object_get(object, "candidate"), candidate_path, &placed->candidate));
   placed->workspace_bytes = placed->candidate.workspace_bytes;
+  CS_RETURN_IF_ERROR(read_launch(object, path, placed));
   CS_RETURN_IF_ERROR(read_merged(object, path, names, position_of, position, plan));
   position_of[placed->task] = position;
   return CS_OK;

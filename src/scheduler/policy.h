@@ -43,10 +43,10 @@ typedef struct cs_policy_input {
    * cs_program_signature; NULL: none. */
   const cs_op_profile *schedules;
   /* `coselect`: how the device's SMs may be split (profiler/partition.h), and whether launches may
-   * have priorities. */
+   * have priorities, and hints of their order. */
   cs_sm_parts splits[CS_MOST_SPLITS];
   int n_splits;
-  bool priorities;
+  bool priorities, hints;
   int search_steps; /* `coselect`: moves tried through the model; 0: by the program's size */
   int stage_groups; /* `ios`: most groups of a stage (s); 0: 8; never more than max_streams */
 } cs_policy_input;

@@ -57,6 +57,7 @@ class Recorded(Kernels):
         told = self.told(model, "--dtype", "f16", "--policy", "sequential")
         self.assertEqual((told["source"], told["backend"], told["policy"], told["streams"]),
                          ("profile", "sim", "sequential", 1))
+        self.assertEqual({kernel["early"] for kernel in told["kernels"]}, {None})  # no graph tells of edges
         rows = [(kernel["task"], kernel["nodes"], kernel["short"], kernel["grid"], kernel["block"], kernel["registers"],
                  kernel["class"], kernel["reason"]) for kernel in told["kernels"]]
         self.assertEqual(rows, [
@@ -206,6 +207,7 @@ class Cpu(Kernels):
     def test_use(self):
         model = self.model()
         self.refused(self.execute("inspect", model, "--device", "cpu"), USAGE, "--device goes with --kernels")
+        self.refused(self.execute("inspect", model, "--json", "out.json"), USAGE, "--json goes with --kernels")
         self.refused(self.inspect(model, "--format", "csv", device="cpu"), USAGE, "text or json")
         self.refused(self.inspect(model, "--policy", "all", device="cpu"), USAGE, "a plan is of one policy")
         self.refused(self.inspect(model, "--batch", "1,2", device="cpu"), USAGE, "one --batch")

@@ -1,6 +1,8 @@
 """Wrong use of the command: exit 2, a message, nothing on stdout; and help and version."""
 import json
 
+import os
+
 import harness
 from harness import OK, USAGE, CommandTest
 
@@ -51,10 +53,36 @@ class Usage(CommandTest):
             with self.subTest(value):
                 self.wrong_use("run", model, "--batch", value)
 
+    def test_bytes(self):
+        """A unit without a number is none, as of an empty variable: never 0, which is no limit."""
+        for option in ("--memory-limit", "--workspace-limit"):
+            for value in ("M", "", "-1", "1.5M", "1T", " 1"):
+                with self.subTest(option=option, value=value):
+                    self.wrong_use("run", self.model(), option, value, names=[option, f'"{value}"'])
+
     def test_batch_that_overflows(self):
         code, out, err = self.run_tiny("--batch", str(1 << 60))
         self.assertIn(code, (USAGE, harness.BAD_INPUT, harness.FAILURE), err)
         self.assertEqual(out, "")
+
+    def test_files_that_would_be_lost(self):
+        model = self.model()
+        plan = self.folder / "plan.json"
+        self.accepted(self.execute("plan", model, "--device", "cpu", "--policy", "streams", "--json", plan))
+        os.symlink(model, self.folder / "link.json")
+        kept = {path: path.read_bytes() for path in self.folder.glob("*.json")}
+        for args, told in ((("--json", "tiny.json"), f"would replace {model}, which is read"),
+                           (("--json", "link.json"), f"would replace {model}"), (("--output", model), f"would replace {model}"),
+                           (("--plan", "plan.json", "--json", "./plan.json"), "would replace --plan plan.json"),
+                           (("--weights", "w.st", "--output", "w.st"), "would replace --weights w.st"),
+                           (("--input", "x.npy", "--output", "x.npy"), "would replace --input x.npy"),
+                           (("--json", "same", "--output", "same"), "--json same: is the file of --output"),
+                           (("--output", "-"), "--output -: wanted a file")):
+            with self.subTest(args):
+                self.refused(self.run_tiny(*args, model=model), USAGE, told)
+        self.refused(self.execute("generate-weights", model, "--output", model), USAGE, f"would replace {model}")
+        self.assertEqual({path: path.read_bytes() for path in self.folder.glob("*.json")}, kept)
+        self.accepted(self.run_tiny("--json", "/dev/null", "--output", "/dev/null", "--samples", "2", model=model))
 
     def test_missing_value(self):
         self.wrong_use("run", self.model(), "--batch")

@@ -23,8 +23,13 @@ class Run(CommandTest):
         for key in ("commit", "command", "seed", "graph_hash", "device", "bounds", "timings_s"):
             self.assertIn(key, record)
         self.assertEqual(set(record["timings_s"]),
-                         {"open", "load", "passes", "profile", "plan", "prepare", "upload", "first_run",
-                          "first_result", "verify"})
+                         {"open", "load", "passes", "profile", "plan", "prepare", "upload", "upload_parts",
+                          "first_run", "first_result", "verify"})
+        parts = record["timings_s"]["upload_parts"]
+        self.assertEqual(set(parts), {"buffers", "pack", "copy", "wait"})
+        self.assertGreater(parts["pack"], 0)
+        self.assertEqual((parts["buffers"], parts["copy"], parts["wait"]), (0, 0, 0))  # the CPU packs in place
+        self.assertLessEqual(parts["pack"], record["timings_s"]["upload"])
         self.assertGreater(record["timings_s"]["verify"], 0)
         self.assertTrue(record["verification"]["passed"])
         policies = {p["name"]: p for p in record["policies"]}

@@ -288,11 +288,25 @@ class Measuring(CommandTest):
                                     "reason": "not compiled and measured in 0.01 s"}])
 
     def test_usage(self):
+        tiny = self.model()
+        damaged = self.file("damaged.jsonl", '{"schema": "convsched.run/1", "mod')
         for args, told in ((("--peers", "nonsense"), "found nonsense, wanted some of"),
-                           (("--rounds", "9"), "wanted at least 50"), (("--layouts", "nwhc"), "found nwhc"),
-                           (("--max-autotune", "9"), "not with --cpu")):
+                           (("--rounds", "9"), "at least 50"), (("--layouts", "nwhc"), "found nwhc"),
+                           (("--max-autotune", "9"), "not with --cpu"), (("--models", "nowhere"), "nowhere.json"),
+                           (("--models", ","), "found none"), (("--batches", "two"), "--batches: found two"),
+                           (("--batches", "1,0"), "--batches: found 0"), (("--dtypes", "f99"), "found f99, wanted one of"),
+                           (("--dtypes", "f32,f16"), "found f16, wanted f32 with --cpu"),
+                           (("--cells", "tiny"), "found tiny, wanted MODEL/DTYPE/BATCH"),
+                           (("--cells", f"{tiny}/f32/0"), "found batch 0"), (("--threads", "0"), "--threads: found 0"),
+                           (("--seed", "-1"), "--seed: found -1"), (("--most", "0"), "--most: found 0"),
+                           (("--search-seconds", "nan"), "--search-seconds: found nan"),
+                           (("--prepare-seconds", "-1"), "--prepare-seconds: found -1"),
+                           (("--lib", "none.so"), "no file none.so"), (("--done", "missing.jsonl"), "missing.jsonl"),
+                           (("--done", damaged), "damaged.jsonl"), (("--device", "nonsense"), "nonsense"),
+                           (("--out", self.folder / "none" / "out.jsonl"), "--out: no folder"),
+                           (("--out", self.folder), "cannot be written")):
             with self.subTest(args):
-                code, said, found = self.peers(*args)
+                code, said, found = self.peers("--models", tiny, *args)
                 self.assertEqual((code, found), (USAGE, []))
                 self.assertIn(told, said)
 

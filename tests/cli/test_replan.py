@@ -2,7 +2,7 @@
 import json
 
 import harness
-from harness import BAD_INPUT, ROOT, USAGE, CommandTest
+from harness import BAD_INPUT, OK, ROOT, USAGE, CommandTest
 
 RECORDED = ROOT / "tests" / "data" / "profiles" / "h100-f16-b1.jsonl.gz"
 
@@ -94,8 +94,32 @@ class PlanFile(CommandTest):
             with self.subTest(change.__name__):
                 self.plan(change)
                 self.refused(self.run_tiny("--plan", "plan.json"), BAD_INPUT, "plan.json")
+        for name in ("", "all", "x"):
+            with self.subTest(policy=name):
+                self.plan(lambda plan: plan.update(policy=name))
+                wanted = (BAD_INPUT, "plan.json", f'$.policy: found "{name}", wanted sequential, streams')
+                self.refused(self.run_tiny("--plan", "plan.json"), *wanted)
+                self.refused(self.execute("inspect", self.model(), "--kernels", "--device", "cpu", "--plan",
+                                          "plan.json"), *wanted)
         self.file("plan.json", "no plan")
         self.refused(self.run_tiny("--plan", "plan.json"), BAD_INPUT, "plan.json")
+
+    def test_less_workspace_than_the_candidate_wants(self):
+        records = [json.loads(line) for path in (self.folder / "cache").rglob("*.jsonl")
+                   for line in path.read_text().splitlines()]
+        ids = {r["candidate"]["id"] for r in records if "candidate" in r and r["op"].startswith("Conv f32 x=1x3x8x8/")
+               and " k=3x3 " in r["op"] and r["candidate"]["workspace_bytes"] > 0}
+        code = next((code for id in sorted(ids) for code in [self.execute(
+            "plan", self.model(), "--device", "cpu", "--algorithm", f"conv1={id}", "--json", "plan.json")[0]] if code == OK), None)
+        if code is None:
+            self.skipTest("no candidate of conv1 wants workspace here")
+        plan = json.loads((self.folder / "plan.json").read_text())
+        self.assertGreater(plan["workspace_peak"], 0)
+        self.accepted(self.run_tiny("--plan", "plan.json"))
+        for task in plan["tasks"]:
+            task["candidate"]["workspace_bytes"] = 0
+        self.file("plan.json", dict(plan, workspace_peak=0))
+        self.refused(self.run_tiny("--plan", "plan.json"), BAD_INPUT, "plan.json", "bytes of workspace, planned 0")
 
 
 class Recorded(CommandTest):

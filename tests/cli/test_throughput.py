@@ -1,5 +1,6 @@
 """bench/throughput.py and the page that bench/throughput_page.py makes of its records, with PyTorch's contenders made up; the
 pipeline of bench/convsched.py. What measures needs NumPy and is skipped without it."""
+import ast
 import contextlib
 import io
 import json
@@ -14,6 +15,7 @@ import harness
 from harness import OK, ROOT, USAGE, WRONG, CommandTest
 
 sys.path.insert(0, str(ROOT / "bench"))
+import peer_list
 import throughput_list
 import throughput_race
 import throughput_ratio
@@ -230,6 +232,34 @@ class LibraryTest(CommandTest):
             self.skipTest("a sanitizer must come first in a process")  # and ends one where it does not
 
 
+class Lists(unittest.TestCase):
+    """What the lists of peers say of a class against its source: the systems themselves need not be installed."""
+
+    def arguments(self, classes, name):
+        """Of __init__, after self; a class that hands all on (*what) takes its base's."""
+        for member in classes[name].body:
+            if isinstance(member, ast.FunctionDef) and member.name == "__init__" and not member.args.vararg:
+                return [a.arg for a in member.args.args[1:]]
+        return self.arguments(classes, classes[name].bases[0].id)
+
+    def test_peers_take_what_they_are_given(self):
+        classes = {}
+        for path in sorted((ROOT / "bench").glob("*.py")):
+            classes.update({(path.stem, n.name): n for n in ast.parse(path.read_text()).body if isinstance(n, ast.ClassDef)})
+        named = {name: node for (_, name), node in classes.items()}
+        checked = 0
+        for peers in (peer_list.GPU, peer_list.CPU, throughput_list.GPU, throughput_list.CPU):
+            for peer in peers.values():
+                for name in peer.classes:
+                    with self.subTest(name):
+                        self.assertIn((peer.module, name), classes)
+                        taken = self.arguments(named, name)
+                        self.assertEqual(("threads" in taken, "layout" in taken, len(taken)),
+                                         (peer.others, peer.layouts, 4 + peer.others + peer.layouts), taken)
+                        checked += 1
+        self.assertGreater(checked, 12)
+
+
 @unittest.skipIf(numpy is None, "no NumPy")
 class Measuring(LibraryTest):
     """bench/throughput.py in this process, on the CPU, beside a contender that only says what it is told to."""
@@ -344,6 +374,16 @@ class Measuring(LibraryTest):
         self.assertEqual((code, found), (WRONG, []), said)
         self.assertIn("nonsense", said)
 
+    def test_pytorch_on_a_cpu(self):
+        try:
+            import torch  # noqa: F401
+        except ImportError:
+            self.skipTest("no PyTorch")
+        code, said, found = self.throughput("--cells", f"{self.model()}/f32/1", "--peers", "threads", "--policies",
+                                            "sequential", "--in-flight", "1,2", "--finalists", "1")
+        self.assertEqual((code, [c["name"] for c in found[0]["contenders"]], found[0]["left_out"]),
+                         (OK, ["sequential", "torch.cpu_threads"], []), said)
+
     def test_usage(self):
         tiny = f"{self.model()}/f32/1"
         damaged = self.file("damaged.jsonl", '{"schema": "convsched.throughput/1", "mod')
@@ -357,10 +397,15 @@ class Measuring(LibraryTest):
                            (("--cells", tiny, "--in-flight", "17"), "wanted numbers from 1 to 16"),
                            (("--cells", tiny, "--in-flight", "0,1"), "wanted numbers from 1 to 16"),
                            (("--cells", tiny, "--in-flight", "two"), "found two"),
-                           (("--cells", tiny, "--rounds", "9"), "wanted at least 50"),
-                           (("--cells", tiny, "--finalists", "0"), "wanted at least 1"),
+                           (("--cells", tiny, "--rounds", "9"), "at least 50"),
+                           (("--cells", tiny, "--finalists", "0"), "at least 1"),
                            (("--cells", tiny, "--window-seconds", "-1"), "wanted seconds"),
                            (("--cells", tiny, "--policies", ","), "--policies"),
+                           (("--cells", tiny, "--seed", "-1"), "--seed: found -1, wanted a whole number, at least 0"),
+                           (("--cells", tiny, "--most", "-1"), "--most: found -1, wanted a whole number, at least 1"),
+                           (("--cells", tiny, "--search-seconds", "-1"), "--search-seconds: found -1, wanted seconds"),
+                           (("--cells", tiny, "--prepare-seconds", "nan"), "--prepare-seconds: found nan"),
+                           (("--cells", tiny, "--time-limit", "inf"), "--time-limit: found inf"),
                            (("--cells", tiny, "--done", damaged), "damaged.jsonl"),
                            (("--cells", tiny, "--done", other), "other.jsonl"),
                            (("--cells", tiny, "--done", "missing.jsonl"), "missing.jsonl"),

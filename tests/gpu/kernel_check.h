@@ -206,17 +206,26 @@ static inline int kc_check_reference(const kc_run *run) {
   return failures;
 }
 
+/* Of an operation's variants, so it is there. */
+static inline cs_cuda_kernel kc_kernel(const cs_op_desc *desc, const char *id) {
+  cs_cuda_kernel kernel;
+  cs_status st = cs_cuda_kernel_find(desc, id, &kernel);
+  if (st != CS_OK) fail_msg("%s", cs_status_message(st));
+  return kernel;
+}
+
 static inline int kc_check_variant(kc_run *run, const char *id) {
   const cs_op_desc *d = &run->c->desc;
-  kc_region weights = kc_region_create(cs_cuda_kernel_weight_bytes(d, id));
+  cs_cuda_kernel kernel = kc_kernel(d, id);
+  kc_region weights = kc_region_create(cs_cuda_kernel_weight_bytes(&kernel, d));
   int failures = kc_failed(
       run->c->name, id,
-      cs_cuda_kernel_pack_weights(d, id, run->weight, run->bias, weights.host + KC_GUARD));
+      cs_cuda_kernel_pack_weights(&kernel, d, run->weight, run->bias, weights.host + KC_GUARD));
   kc_upload(&weights);
   kc_upload(&run->output);
   failures +=
       kc_failed(run->c->name, id,
-                cs_cuda_kernel_launch(d, id, run->in, weights.base + KC_GUARD,
+                cs_cuda_kernel_launch(&kernel, d, run->in, weights.base + KC_GUARD,
                                       run->output.base + KC_GUARD + run->c->output.offset, 0));
   failures += kc_judge(run, id);
   kc_region_free(&weights);

@@ -101,13 +101,14 @@ static int infinite_elsewhere(kc_run *run, const char *id, int64_t channel, cons
   values[(channel * dims[2] + at[0]) * dims[3] + at[1]] = INFINITY; /* of the first image */
   cs_tensor_from_f32(&d->inputs[0], values, tensor);
   kc_upload(input);
-  kc_region weights = kc_region_create(cs_cuda_kernel_weight_bytes(d, id));
+  cs_cuda_kernel kernel = kc_kernel(d, id);
+  kc_region weights = kc_region_create(cs_cuda_kernel_weight_bytes(&kernel, d));
   int failures = kc_failed(
       c->name, id,
-      cs_cuda_kernel_pack_weights(d, id, run->weight, run->bias, weights.host + KC_GUARD));
+      cs_cuda_kernel_pack_weights(&kernel, d, run->weight, run->bias, weights.host + KC_GUARD));
   kc_upload(&weights);
   failures += kc_failed(c->name, id,
-                        cs_cuda_kernel_launch(d, id, run->in, weights.base + KC_GUARD,
+                        cs_cuda_kernel_launch(&kernel, d, run->in, weights.base + KC_GUARD,
                                               run->output.base + KC_GUARD + c->output.offset, 0));
   unsigned char *now = kc_download(&run->output);
   float *out = kc_alloc((size_t)run->elements * sizeof(float));

@@ -231,16 +231,17 @@ static int check_far(conformance_case *c, uint16_t *x, uint16_t *y) {
                        cudaMemcpyDeviceToDevice),
             "scatter");
   for (int v = 0; v < n; v++) {
-    kc_region weights = kc_region_create(cs_cuda_kernel_weight_bytes(&far, ids[v]));
+    cs_cuda_kernel kernel = kc_kernel(&far, ids[v]);
+    kc_region weights = kc_region_create(cs_cuda_kernel_weight_bytes(&kernel, &far));
     failures += kc_failed(
         c->name, ids[v],
-        cs_cuda_kernel_pack_weights(&far, ids[v], run.weight, run.bias, weights.host + KC_GUARD));
+        cs_cuda_kernel_pack_weights(&kernel, &far, run.weight, run.bias, weights.host + KC_GUARD));
     kc_upload(&weights);
     kc_upload(&run.output);
     const void *inputs[CS_MAX_OP_INPUTS] = {x, x, x};
     failures +=
         kc_failed(c->name, ids[v],
-                  cs_cuda_kernel_launch(&far, ids[v], inputs, weights.base + KC_GUARD, y, 0));
+                  cs_cuda_kernel_launch(&kernel, &far, inputs, weights.base + KC_GUARD, y, 0));
     for (int i = 0; i < 2; i++)
       kc_cuda(cudaMemcpy((uint16_t *)(run.output.base + KC_GUARD) + i * out, y + i * kFar,
                          (size_t)out * size, cudaMemcpyDeviceToDevice),
@@ -293,7 +294,8 @@ static void test_refusals(void **state) {
   assert_int_equal(cs_cuda_kernel_variants(&desc, ids, 8), 1);
   assert_string_equal(ids[0], "cuda.relu.v1");
   assert_int_equal(cs_cuda_kernel_variants(&desc, NULL, 0), 1);
-  cs_status st = cs_cuda_kernel_launch(&desc, "cuda.tanh.v1", NULL, NULL, NULL, 0);
+  cs_cuda_kernel kernel;
+  cs_status st = cs_cuda_kernel_find(&desc, "cuda.tanh.v1", &kernel);
   assert_int_equal(cs_status_code(st), CS_CODE_BAD_INPUT);
   assert_non_null(strstr(cs_status_message(st), "cuda.tanh.v1"));
   cs_status_free(st);

@@ -93,9 +93,10 @@ static void set_create(const conformance_table *table, const char *id, set *s) {
     if (!offers(&c->desc, id)) continue;
     kc_run *run = &s->runs[s->n];
     *run = kc_run_create(c);
-    s->weights[s->n] = kc_region_create(cs_cuda_kernel_weight_bytes(&c->desc, id));
+    cs_cuda_kernel kernel = kc_kernel(&c->desc, id);
+    s->weights[s->n] = kc_region_create(cs_cuda_kernel_weight_bytes(&kernel, &c->desc));
     int failures = kc_failed(c->name, id,
-                             cs_cuda_kernel_pack_weights(&c->desc, id, run->weight, run->bias,
+                             cs_cuda_kernel_pack_weights(&kernel, &c->desc, run->weight, run->bias,
                                                          s->weights[s->n].host + KC_GUARD));
     assert_int_equal(failures, 0);
     kc_upload(&s->weights[s->n]);

@@ -136,9 +136,10 @@ static int check_special(const conformance_case *c, int *variants) {
   int n_ids = cs_cuda_kernel_variants(d, ids, CS_CUDA_VARIANTS_MOST);
   float *out = kc_alloc((size_t)run.elements * sizeof(float));
   for (int v = 0; v < n_ids; v++) {
+    cs_cuda_kernel kernel = kc_kernel(d, ids[v]);
     kc_upload(&run.output);
     failures += kc_failed(c->name, ids[v],
-                          cs_cuda_kernel_launch(d, ids[v], run.in, NULL,
+                          cs_cuda_kernel_launch(&kernel, d, run.in, NULL,
                                                 run.output.base + KC_GUARD + c->output.offset, 0));
     unsigned char *now = kc_download(&run.output);
     cs_tensor_to_f32(&d->output, now + KC_GUARD + c->output.offset, out);

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include <cuda_runtime_api.h>
 
+#include "backend/cuda/schedule.h"
 #include "gpu/schedule_fixture.h"
 
 #define STREAMS 4
@@ -77,15 +78,32 @@ static void chain_destroy(chain *c) {
   device->vtable->exec_destroy(c->exec);
 }
 
+/* Of the chain's kernels those begin early that may and have something to wait for, where the
+ * device can: so says the graph. */
+static void check_early(cs_schedule *schedule, const chain *c, bool wanted) {
+  cs_kernel_info kernels[STEPS];
+  int count = 0;
+  bool can = device->vtable->info(device)->compute_capability >= 90;
+  ok(device->vtable->schedule_kernels(schedule, kernels, STEPS, &count));
+  assert_int_equal(count, STEPS);
+  for (int i = 0; i < count; i++) {
+    int step = kernels[i].launch;
+    assert_int_equal(kernels[i].early, wanted && can && step > 0 && !c->launches[step].late);
+  }
+}
+
 static void dependencies_over_streams_hold(void **state) {
   (void)state;
   chain c;
   chain_create(&c);
-  for (int way = 0; way < 3; way++) { /* by calls, in a graph, beginning early in a graph */
+  /* By calls, in a graph, beginning early in a graph: all, all but every third, none. */
+  for (int way = 0; way < 5; way++) {
     cs_stream_set streams = all_streams;
-    streams.early = way == 2;
+    streams.early = way >= 2;
+    for (int i = 0; i < STEPS; i++) c.launches[i].late = way == 4 || (way == 3 && i % 3 == 0);
     cs_schedule *schedule = NULL;
     ok(device->vtable->schedule_create(device, c.launches, STEPS, &streams, way > 0, &schedule));
+    check_early(schedule, &c, way >= 2);
     for (int repeat = 0; repeat < 20; repeat++) {
       chain_poison(&c);
       ok(device->vtable->schedule_run(schedule));
@@ -205,20 +223,41 @@ static void runs_on_the_callers_stream(void **state) {
   chain_destroy(&c);
 }
 
-/* Three convolutions of one input, one per family of implementation, in a graph and by plain calls:
- * the same bits, and each kernel belongs to its launch. */
+/* Edges of the schedule's graph that are launch-order hints. */
+static int hints_of(const cs_schedule *schedule) {
+  int hints = 0;
+#if CUDART_VERSION >= 13000
+  cudaGraphNode_t from[64], to[64];
+  cudaGraphEdgeData edges[64];
+  size_t n = 0;
+  if (!schedule->graph) return 0;
+  assert_int_equal(cudaGraphGetEdges(schedule->graph, NULL, NULL, NULL, &n), cudaSuccess);
+  assert_in_range(n, 0, 64);
+  assert_int_equal(cudaGraphGetEdges(schedule->graph, from, to, edges, &n), cudaSuccess);
+  for (size_t i = 0; i < n; i++) {
+    hints += edges[i].from_port == cudaGraphKernelNodePortLaunchCompletion;
+  }
+#endif
+  return hints;
+}
+
+/* Three convolutions of one input, one per family of implementation, by plain calls, in a graph and
+ * in one with launch-order hints (of which the second one, cuDNN's, gets one): the same bits, and
+ * each kernel belongs to its launch. */
 static void cudnn_in_a_graph_gives_the_same_bits(void **state) {
   (void)state;
   convs c;
   convs_create(&c, 2, 28);
-  float *results[2];
-  for (int use_graph = 0; use_graph < 2; use_graph++) {
+  float *results[3];
+  bool can = CUDART_VERSION >= 13000 && device->vtable->info(device)->hints;
+  for (int way = 0; way < 3; way++) {
     cs_schedule *schedule = NULL;
     cs_kernel_info kernels[64];
     int count = 0, seen[CONVS] = {0};
-    ok(device->vtable->schedule_create(device, c.launches, CONVS, &(cs_stream_set){.n = CONVS},
-                                       use_graph, &schedule));
-    results[use_graph] = convs_results(&c, schedule);
+    const cs_stream_set streams = {.n = CONVS, .hints = way == 2};
+    ok(device->vtable->schedule_create(device, c.launches, CONVS, &streams, way > 0, &schedule));
+    assert_int_equal(hints_of(schedule), way == 2 && can);
+    results[way] = convs_results(&c, schedule);
     ok(device->vtable->schedule_kernels(schedule, kernels, 64, &count));
     assert_in_range(count, CONVS, 64);
     for (int i = 0; i < count; i++) {
@@ -231,9 +270,10 @@ static void cudnn_in_a_graph_gives_the_same_bits(void **state) {
     for (int i = 0; i < CONVS; i++) assert_true(seen[i] > 0);
     device->vtable->schedule_destroy(schedule);
   }
-  assert_memory_equal(results[0], results[1], (size_t)(CONVS * c.n_out) * 4);
-  free(results[0]);
-  free(results[1]);
+  for (int way = 0; way < 3; way++) {
+    assert_memory_equal(results[0], results[way], (size_t)(CONVS * c.n_out) * 4);
+  }
+  for (int way = 0; way < 3; way++) free(results[way]);
   convs_destroy(&c);
 }
 

@@ -116,6 +116,44 @@ static void test_parts_and_priorities(void **state) {
   }
 }
 
+/* Whatever of a plan begins early, with hints of the launch order and without, the results are the
+ * same bits: all that can, every other one, or nothing; and kernels are told as they are. */
+static void test_early_beginnings(void **state) {
+  (void)state;
+  const cs_backend_vtable *vtable = test_device->backend->vtable;
+  bool can = vtable->info(test_device->backend)->compute_capability >= 90;
+  cs_session *session = NULL;
+  cs_session_options options = default_options("streams");
+  float wanted[20], found[20], *outputs = found;
+  const int64_t size = 20;
+  options.precision = CS_PRECISION_F16;
+  assert_ok(cs_session_create(test_device, test_graph, &options, &session));
+  cs_plan *plan = session->planned.plan;
+  for (int way = 0; way < 6; way++) {
+    int early = 0, count = 0;
+    cs_kernel_info kernels[64];
+    for (int p = 0; p < plan->n_tasks; p++) {
+      plan->tasks[p].late = way % 3 == 0 || (way % 3 == 1 && p % 2 == 0);
+      session->realised.launches[p].late = plan->tasks[p].late;
+    }
+    plan->hints = way >= 3;
+    assert_ok(cs_realised_reschedule(&session->realised, plan));
+    assert_ok(vtable->schedule_kernels(session->realised.schedule, kernels, 64, &count));
+    for (int k = 0; k < count && k < 64; k++) early += kernels[k].early;
+    print_message("%d of %d kernels begin early\n", early, count);
+    if (way % 3 == 0 || !can) assert_int_equal(early, 0);
+    if (way % 3 == 2 && can) assert_true(early > 0);
+    for (int repeat = 0; repeat < 10; repeat++) {
+      memset(found, 0xFF, sizeof found);
+      assert_ok(cs_session_run(session, NULL, NULL, 0, &outputs, &size, 1));
+      if (way == 0 && repeat == 0) memcpy(wanted, found, sizeof wanted);
+      assert_memory_equal(found, wanted, sizeof found);
+    }
+    assert_verified(session, CS_VERIFY_FULL);
+  }
+  cs_session_destroy(session);
+}
+
 /* `coselect` weighs candidates by their kernels: a run of its own records them. */
 static void test_kernels_are_known(void **state) {
   (void)state;
@@ -150,8 +188,8 @@ int main(void) {
     if (strcmp(entry->name, "cuda") != 0 || entry->count(reason, sizeof reason) == 0) continue;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_device_arrays),        cmocka_unit_test(test_merged_launches),
-        cmocka_unit_test(test_parts_and_priorities), cmocka_unit_test(test_kernels_are_known),
-        cmocka_unit_test(test_more_than_there_is),
+        cmocka_unit_test(test_parts_and_priorities), cmocka_unit_test(test_early_beginnings),
+        cmocka_unit_test(test_kernels_are_known),    cmocka_unit_test(test_more_than_there_is),
     };
     return run_session_tests() + cmocka_run_group_tests(tests, open_all, close_all);
   }

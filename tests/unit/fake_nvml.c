@@ -1,5 +1,6 @@
-/* A libnvidia-ml of an older driver, made up, for test_cuda_cupti.c: it has one GPU, no MIG, calls
- * throttle reasons by their former name, and fails to start where FAKE_NVML_FAILS is set. */
+/* A libnvidia-ml of an older driver, made up, for test_cuda_nvml.c: it has one GPU, no MIG, calls
+ * throttle reasons by their former name, and fails to start where FAKE_NVML_FAILS is set in the
+ * environment. Compiled with FAKE_NVML_ENERGY it counts energy. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -12,6 +13,9 @@ int nvmlDeviceGetClockInfo(void *device, int which, unsigned *mhz);
 int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *celsius);
 int nvmlDeviceGetPowerUsage(void *device, unsigned *milliwatts);
 int nvmlDeviceGetCurrentClocksThrottleReasons(void *device, unsigned long long *bits);
+#ifdef FAKE_NVML_ENERGY
+int nvmlDeviceGetTotalEnergyConsumption(void *device, unsigned long long *millijoules);
+#endif
 
 static int running;
 
@@ -64,3 +68,10 @@ int nvmlDeviceGetCurrentClocksThrottleReasons(void *device, unsigned long long *
   *bits = 0x80;
   return 0;
 }
+
+#ifdef FAKE_NVML_ENERGY
+int nvmlDeviceGetTotalEnergyConsumption(void *device, unsigned long long *millijoules) {
+  *millijoules = device == &running ? 42500 : 0;
+  return 0;
+}
+#endif

@@ -86,8 +86,8 @@ static inline bool launches_are_right(const cs_plan *plan) {
     if (own->merged < 0 || own->merged >= p || p - own->merged >= CS_MERGE_MOST) return false;
     const cs_plan_task *leader = &plan->tasks[own->merged];
     if (leader->merged != -1 || own->n_waits > 0 || own->stream != leader->stream ||
-        own->priority != leader->priority || !own->candidate.merges || !leader->candidate.merges ||
-        own->workspace_bytes > 0 || leader->workspace_bytes > 0 ||
+        own->priority != leader->priority || own->late != leader->late || !own->candidate.merges ||
+        !leader->candidate.merges || own->workspace_bytes > 0 || leader->workspace_bytes > 0 ||
         strcmp(own->candidate.id, leader->candidate.id) != 0)
       return false;
     for (int q = own->merged + 1; q < p; q++)

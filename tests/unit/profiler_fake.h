@@ -40,7 +40,8 @@ typedef struct fake_backend {
   cs_device_info info;
   const fake_candidate *candidates;
   int n_candidates;
-  bool hollow; /* outputs are zero and so is the reference: for operations that take long */
+  const char *library; /* installed version: "lib.v2", which ids "lib.v2:…" are of; NULL: none */
+  bool hollow;         /* outputs are zero and so is the reference: for operations that take long */
   bool broken;
   bool noisy;             /* no sample is like the one before */
   int slow_from, slow_to; /* samples after the warm-up that the clock is low for */
@@ -93,6 +94,10 @@ static inline int fake_layouts(const cs_backend *backend, cs_precision precision
   return 1;
 }
 
+static inline const char *fake_family(const char *id) {
+  return strncmp(id, "lib.v", 5) == 0 ? "lib" : "fake";
+}
+
 static inline cs_status fake_enumerate(cs_backend *backend, const cs_op_desc *desc,
                                        const cs_enumerate_options *options,
                                        cs_candidate_list *out) {
@@ -105,7 +110,7 @@ static inline cs_status fake_enumerate(cs_backend *backend, const cs_op_desc *de
       continue;
     }
     cs_candidate candidate = {.id = cs_strdup(planted->id),
-                              .family = cs_strdup("fake"),
+                              .family = cs_strdup(fake_family(planted->id)),
                               .payload = cs_strdup("plan"),
                               .workspace_bytes = planted->workspace,
                               .deterministic = true,
@@ -113,6 +118,16 @@ static inline cs_status fake_enumerate(cs_backend *backend, const cs_op_desc *de
     CS_RETURN_IF_ERROR(cs_candidate_list_add(out, &candidate));
   }
   return CS_OK;
+}
+
+/* "lib.v1:a" is of version 1 of the library. */
+static inline cs_presence fake_presence(cs_backend *backend, const char *candidate) {
+  const char *library = fake_of(backend)->library, *colon = strchr(candidate, ':');
+  if (strncmp(candidate, "lib.v", 5) != 0 || !colon) return CS_PRESENCE_UNTOLD;
+  if (!library) return CS_PRESENCE_NO_LIBRARY;
+  size_t length = (size_t)(colon - candidate);
+  bool same = strlen(library) == length && strncmp(candidate, library, length) == 0;
+  return same ? CS_PRESENCE_THERE : CS_PRESENCE_OTHER_VERSION;
 }
 
 static inline cs_status fake_prepare(cs_backend *backend, const cs_op_desc *desc,
@@ -417,7 +432,7 @@ static inline cs_status fake_schedule_trace(cs_schedule *schedule, cs_kernel_tra
 
 #define FAKE_VTABLE                                                                        \
   .name = "fake", .info = fake_info, .layouts = fake_layouts, .enumerate = fake_enumerate, \
-  .prepare = fake_prepare, .exec_destroy = fake_exec_destroy,                              \
+  .presence = fake_presence, .prepare = fake_prepare, .exec_destroy = fake_exec_destroy,   \
   .exec_workspace = fake_exec_workspace, .exec_weight_bytes = fake_exec_weight_bytes,      \
   .pack_weights = fake_pack_weights, .allocate = fake_allocate, .release = fake_release,   \
   .upload = fake_upload, .download = fake_download, .fill = fake_fill,                     \

@@ -114,7 +114,7 @@ static inline void add_choice(fixture *f, int task, double us, int64_t workspace
   candidate->family = cs_strdup("test");
   candidate->workspace_bytes = workspace;
   candidate->deterministic = true;
-  own->choices[own->n++] = (cs_choice){candidate, us, us, NULL, 0};
+  own->choices[own->n++] = (cs_choice){.candidate = candidate, .cold_us = us, .warm_us = us};
 }
 
 static inline void random_choices(fixture *f, cs_rng *rng, int task, int most, int64_t workspace) {

@@ -123,6 +123,43 @@ static void test_strings(void **state) {
   free(text);
 }
 
+static void test_bytes(void **state) {
+  (void)state;
+  const struct {
+    const char *text;
+    int64_t bytes;
+  } good[] = {{"0", 0},
+              {"12", 12},
+              {"1024k", 1 << 20},
+              {"3K", 3072},
+              {"64M", 64 << 20},
+              {"2G", INT64_C(2) << 30},
+              {"9223372036854775807", INT64_MAX}};
+  const char *const bad[] = {"",
+                             "M",
+                             "k",
+                             " 1",
+                             "+1",
+                             "-1",
+                             "1.5M",
+                             "1T",
+                             "1kB",
+                             "x",
+                             "1 M",
+                             "9223372036854775808",
+                             "9007199254740992k",
+                             "99999999999G"};
+  for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+    int64_t bytes = -1;
+    assert_true(cs_parse_bytes(good[i].text, &bytes));
+    assert_int_equal(bytes, good[i].bytes);
+  }
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    int64_t bytes = -1;
+    if (cs_parse_bytes(bad[i], &bytes)) fail_msg("\"%s\" is %lld bytes", bad[i], (long long)bytes);
+  }
+}
+
 static void test_overflow(void **state) {
   (void)state;
   int64_t out;
@@ -199,6 +236,7 @@ int main(void) {
       cmocka_unit_test(test_statistics),
       cmocka_unit_test(test_statuses),
       cmocka_unit_test(test_strings),
+      cmocka_unit_test(test_bytes),
       cmocka_unit_test(test_overflow),
       cmocka_unit_test(test_parallel_loop),
   };

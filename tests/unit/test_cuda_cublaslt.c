@@ -7,6 +7,7 @@
 #include <stdlib.h>
 /* cmocka needs the ones above first. */
 #include <cmocka.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "backend/cuda/cublaslt_algorithm.h"
@@ -58,6 +59,34 @@ static void identities_are_read_as_they_are_written(void **state) {
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     if (cs_cublaslt_id_parse(wrong[i], &id)) fail_msg("taken: %s", wrong[i]);
   }
+}
+
+/* What was recorded is there only with the version that is in its id. */
+static void a_recorded_candidate_is_of_one_version(void **state) {
+  (void)state;
+  static const char id[] = "cublaslt.v130100:algo66/20/36/1/0/0/3/0/2";
+  cs_cublaslt_api api = {.version = 130100};
+  assert_int_equal(cs_cublaslt_presence(&api, id), CS_PRESENCE_THERE);
+  api.version = 130101;
+  assert_int_equal(cs_cublaslt_presence(&api, id), CS_PRESENCE_OTHER_VERSION);
+  assert_int_equal(cs_cublaslt_presence(NULL, id), CS_PRESENCE_NO_LIBRARY);
+  assert_int_equal(cs_cublaslt_presence(&api, "cuda.mma.v1"), CS_PRESENCE_UNTOLD);
+  assert_int_equal(cs_cublaslt_presence(&api, "cublaslt.v130100:algo66"), CS_PRESENCE_UNTOLD);
+}
+
+/* The CUDA backend asks its own library: version 1 is no one's. */
+static void the_installed_version_is_the_librarys(void **state) {
+  (void)state;
+  const cs_cublaslt_api *api = NULL;
+  char id[80];
+  cs_status missing = cs_cublaslt_get(&api);
+  cs_status_free(missing);
+  cs_presence other = api ? CS_PRESENCE_OTHER_VERSION : CS_PRESENCE_NO_LIBRARY;
+  assert_int_equal(cs_cuda_presence(NULL, "cublaslt.v1:algo6/2/3/1/0/0/3/0/2"), other);
+  assert_int_equal(cs_cuda_presence(NULL, "cudnn.graph:eng1{}"), CS_PRESENCE_UNTOLD);
+  if (!api) return;
+  snprintf(id, sizeof id, "cublaslt.v%lld:algo6/2/3/1/0/0/3/0/2", (long long)api->version);
+  assert_int_equal(cs_cuda_presence(NULL, id), CS_PRESENCE_THERE);
 }
 
 static cs_op_desc gemm(int64_t n, int64_t in, int64_t out, cs_precision precision) {
@@ -199,6 +228,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_missing_library_is_said_with_what_to_do),
       cmocka_unit_test(identities_are_read_as_they_are_written),
+      cmocka_unit_test(a_recorded_candidate_is_of_one_version),
+      cmocka_unit_test(the_installed_version_is_the_librarys),
       cmocka_unit_test(a_gemm_is_a_product_of_transposed_weights),
       cmocka_unit_test(pixels_are_rows_also_of_a_slice),
       cmocka_unit_test(what_is_no_product_is_refused_with_a_reason),

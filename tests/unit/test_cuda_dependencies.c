@@ -34,6 +34,7 @@ static int n_nodes, node_priority[3 * LAUNCHES + 1];
 static unsigned long long instantiated_with;
 /* How a node waits for the one before it and the one before that. */
 static cudaGraphEdgeData edge[3 * LAUNCHES + 1][2];
+static int begins_behind[3 * LAUNCHES + 1]; /* node, by a hint; −1: none */
 
 static cudaGraphNode_t node_at(int index) {
   return (cudaGraphNode_t)(void *)&node_storage[index];
@@ -160,6 +161,13 @@ cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGraphNode_t
 cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t *from,
                                      const cudaGraphNode_t *to, const cudaGraphEdgeData *edges,
                                      size_t n) {
+  if (edges->from_port == cudaGraphKernelNodePortLaunchCompletion) {
+    assert_int_equal(n, 1);
+    assert_int_equal(edges->type, cudaGraphDependencyTypeProgrammatic);
+    assert_int_equal(begins_behind[index_of(*to)], -1);
+    begins_behind[index_of(*to)] = index_of(*from);
+    return cudaSuccess;
+  }
   cudaGraphEdgeData *there = the_edge(graph, from, to, n);
   assert_int_equal(there->reserved[0], 1);
   *there = *edges;
@@ -295,12 +303,15 @@ static void check_end(const problem *p) {
   assert_true((streams[0].before & all) == all);
 }
 
+static bool hints;
+
 static cs_schedule *create_on(const problem *p, bool use_graph, int capability, bool early) {
   static cs_cuda_backend backend = {.driver.graph_kernel_node_set_attribute = set_attribute};
-  const cs_stream_set all = {.n = STREAMS, .early = early};
+  const cs_stream_set all = {.n = STREAMS, .early = early, .hints = hints};
   cs_schedule *schedule = NULL;
   serial = true;
   backend.info.compute_capability = capability;
+  backend.info.hints = capability >= 90;
   cs_status st = cs_schedule_create(&backend.base, p->launches, p->n, &all, use_graph, &schedule);
   if (st != CS_OK) fail_msg("%s", cs_status_message(st));
   return schedule;
@@ -420,20 +431,22 @@ static void nodes_carry_their_launches_priority(void **state) {
   free(p);
 }
 
-/* Edges between kernels, into those that wait themselves and no others, where the device can. */
+/* Edges between kernels, into those that wait themselves and are not to begin late, and no others,
+ * where the device can. */
 static void kernels_that_wait_themselves_begin_early(void **state) {
   (void)state;
   problem *p = malloc(sizeof(*p));
   for (uint64_t seed = 0; seed < 100; seed++) {
     bool wanted = seed % 4 < 2, can = seed % 2 == 0;
     make(p, seed);
+    for (int i = 0; i < p->n; i++) p->launches[i].late = seed % 3 == 0 && i % 4 == 1;
     memset(edge, 0, sizeof edge);
     cs_schedule_destroy(create_on(p, true, can ? 90 : 80, wanted));
     for (int i = 0, node = 0; i < p->n; i++) {
       for (int k = 0; k < i % 3 && p->launches[i].merged < 0; k++, node++) {
         for (int before = 0; before < 2 && node - 1 - before >= 0; before++) {
           bool kernels = node % 5 != 4 && (node - 1 - before) % 5 != 4;
-          bool early = wanted && can && kernels && i % 2 == 1;
+          bool early = wanted && can && kernels && i % 2 == 1 && !p->launches[i].late;
           assert_int_equal(edge[node][before].type, early ? cudaGraphDependencyTypeProgrammatic
                                                           : cudaGraphDependencyTypeDefault);
           assert_int_equal(edge[node][before].from_port,
@@ -443,6 +456,63 @@ static void kernels_that_wait_themselves_begin_early(void **state) {
     }
     launched = 0;
   }
+  assert_int_equal(graphs_alive, 0);
+  free(p);
+}
+
+/* Whether launch `from` has always ended when `to` begins: by its stream or what it waits for, or
+ * because one of these has it behind it. */
+static bool is_behind(const problem *p, int from, int to) {
+  if (from == to) return true;
+  for (int i = from; i < to; i++) {
+    bool direct = p->launches[i].stream == p->launches[to].stream;
+    for (int w = 0; w < p->launches[to].n_waits; w++) direct = direct || p->waits[to][w] == i;
+    if (direct && is_behind(p, from, i)) return true;
+  }
+  return false;
+}
+
+/* The first kernel node of a launch, as many nodes behind `node`; −1: it has none. */
+static int kernel_of(const problem *p, int launch, int node) {
+  for (int k = 0; k < launch % 3 && p->launches[launch].merged < 0; k++) {
+    if ((node + k) % 5 != 4) return node + k;
+  }
+  return -1;
+}
+
+/* Each launch that does not wait itself begins behind the beginning of the latest one before that
+ * it shares no order with; no other does, and none where the device has no hints. */
+static void hints_order_what_has_no_order(void **state) {
+  (void)state;
+  problem *p = malloc(sizeof(*p));
+  int hinted = 0;
+  for (uint64_t seed = 0; seed < 60; seed++) {
+    int kernel[LAUNCHES], node = 0;
+    bool can = seed % 5 > 0;
+    make(p, seed);
+    p->n = p->n < 14 ? p->n : 14; /* is_behind() takes its time */
+    for (size_t i = 0; i < sizeof begins_behind / sizeof *begins_behind; i++) begins_behind[i] = -1;
+    shuffled = false;
+    hints = true;
+    cs_schedule_destroy(create_on(p, true, can ? 90 : 80, false));
+    hints = false;
+    for (int i = 0; i < p->n; i++) {
+      kernel[i] = kernel_of(p, i, node);
+      node += p->launches[i].merged < 0 ? i % 3 : 0;
+    }
+    for (int i = 0; i < p->n; i++) {
+      int wanted = -1;
+      for (int m = 0; m < i && can && i % 2 == 0; m++) {
+        bool beside = p->launches[m].stream != p->launches[i].stream && !is_behind(p, m, i);
+        if (kernel[m] >= 0 && beside) wanted = kernel[m];
+      }
+      if (kernel[i] < 0) continue;
+      assert_int_equal(begins_behind[kernel[i]], wanted);
+      hinted += wanted >= 0;
+    }
+    launched = 0;
+  }
+  assert_true(hinted > 50);
   assert_int_equal(graphs_alive, 0);
   free(p);
 }
@@ -520,6 +590,7 @@ int main(void) {
       cmocka_unit_test(a_failing_capture_leaves_nothing_behind),
       cmocka_unit_test(nodes_carry_their_launches_priority),
       cmocka_unit_test(kernels_that_wait_themselves_begin_early),
+      cmocka_unit_test(hints_order_what_has_no_order),
       cmocka_unit_test(without_a_graph_streams_have_the_priority),
       cmocka_unit_test(impossible_schedules_are_refused),
   };

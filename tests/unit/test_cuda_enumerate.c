@@ -527,10 +527,10 @@ static void one_kernel_gets_all_of_a_merged_launch(void **state) {
   }
   assert_true(found == 2 && plain_id);
   cs_exec exec = {
-      .kind = CS_EXEC_KERNEL, .id = (char *)(uintptr_t)merging[0], .kernel = merging[0]};
+      .kind = CS_EXEC_KERNEL, .id = (char *)(uintptr_t)merging[0], .kernel = {.id = merging[0]}};
   cs_exec other = exec, plain = exec;
-  other.id = (char *)(uintptr_t)merging[1], other.kernel = merging[1];
-  plain.id = (char *)(uintptr_t)plain_id, plain.kernel = plain_id;
+  other.id = (char *)(uintptr_t)merging[1], other.kernel.id = merging[1];
+  plain.id = (char *)(uintptr_t)plain_id, plain.kernel.id = plain_id;
   for (int i = 0; i < N; i++) {
     cs_launch launch = {.exec = &exec,
                         .name = "conv",

@@ -153,9 +153,12 @@ static void packed_scales_and_shifts_end_in_zeros(void **state) {
   static float weight[IN * OUT], bias[OUT + 2 * IN];
   for (int i = 0; i < OUT + 2 * IN; i++) bias[i] = (float)(1 + i);
   static float packed[8192];
-  int64_t bytes = cs_cuda_kernel_weight_bytes(&d, "cuda.mma_pre.v1-16x32");
+  cs_cuda_kernel kernel;
+  cs_status st = cs_cuda_kernel_find(&d, "cuda.mma_pre.v1-16x32", &kernel);
+  assert_true(st == CS_OK);
+  int64_t bytes = cs_cuda_kernel_weight_bytes(&kernel, &d);
   assert_true(bytes > 0 && bytes <= (int64_t)sizeof packed);
-  cs_status st = cs_cuda_kernel_pack_weights(&d, "cuda.mma_pre.v1-16x32", weight, bias, packed);
+  st = cs_cuda_kernel_pack_weights(&kernel, &d, weight, bias, packed);
   assert_true(st == CS_OK);
   const float *affine = packed + bytes / 4 - 2 * STAGES;
   for (int c = 0; c < STAGES; c++) {
@@ -164,12 +167,41 @@ static void packed_scales_and_shifts_end_in_zeros(void **state) {
   }
 }
 
+/* A variant is found once, by its own text; of another operation it is none. */
+static void variants_are_found_by_id(void **state) {
+  (void)state;
+  cs_shape shape = {.rank = 4, .dims = {1, 16, 2, 2}};
+  cs_op_desc d = {.op = CS_OP_RELU, .n_inputs = 1};
+  d.inputs[0] = d.output = cs_tensor_dense(&shape, CS_DTYPE_F32, CS_LAYOUT_NCHW);
+  cs_cuda_kernel kernel;
+  char id[] = "cuda.relu.v1";
+  cs_status st = cs_cuda_kernel_find(&d, id, &kernel);
+  assert_true(st == CS_OK && kernel.family);
+  assert_string_equal(kernel.id, id);
+  assert_ptr_not_equal(kernel.id, id);
+  assert_int_equal(cs_cuda_kernel_weight_bytes(&kernel, &d), 0);
+  static const char *const wrong[] = {"cuda.tanh.v1", "cuda.relu", "", "cuda.mma.v1-16x32"};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    st = cs_cuda_kernel_find(&d, wrong[i], &kernel);
+    assert_int_equal(cs_status_code(st), CS_CODE_BAD_INPUT);
+    assert_non_null(strstr(cs_status_message(st), wrong[i]));
+    assert_null(kernel.id);
+    cs_status_free(st);
+  }
+  /* A blocked layout has no kernels. */
+  d.inputs[0] = d.output = cs_tensor_dense(&shape, CS_DTYPE_F32, CS_LAYOUT_NCHW16C);
+  st = cs_cuda_kernel_find(&d, id, &kernel);
+  assert_int_equal(cs_status_code(st), CS_CODE_BAD_INPUT);
+  cs_status_free(st);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(tensor_cores_take_no_padding_past_32_bits),
       cmocka_unit_test(few_channels_have_a_kernel_of_their_own),
       cmocka_unit_test(prologues_have_kernels_that_apply_them),
       cmocka_unit_test(prologues_are_taken_by_tensor_cores_alone),
+      cmocka_unit_test(variants_are_found_by_id),
       cmocka_unit_test(packed_scales_and_shifts_end_in_zeros),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 
 /* ---- Contents ---- */
 
@@ -259,6 +260,11 @@ static void test_compaction(void **state) {
 }
 
 /* As large as GoogLeNet's on a GPU: 100 operations × 30 candidates, 3 of each with a payload. */
+/* Processor time: other work on the machine does not count. */
+static double processor_seconds(void) {
+  return (double)clock() / CLOCKS_PER_SEC;
+}
+
 static void test_loading_is_fast(void **state) {
   fixture *f = *state;
   static char payload[8001], op[600], id[64];
@@ -275,14 +281,14 @@ static void test_loading_is_fast(void **state) {
     }
   }
   cs_profile_close(profile);
-  double start = cs_now_seconds();
+  double start = processor_seconds();
   profile = open_profile(f, DEVICE);
-  double opened = cs_now_seconds();
+  double opened = processor_seconds();
   for (int i = 0; i < 100; i++) {
     snprintf(op, sizeof op, "%0500d", i);
     assert_int_equal(cs_profile_find(profile, op)->n_records, 30);
   }
-  double read = cs_now_seconds();
+  double read = processor_seconds();
   print_message("3000 records: opened in %.1f ms, all parsed in %.1f ms more\n",
                 1e3 * (opened - start), 1e3 * (read - opened));
   assert_true(read - start < 1.0); /* far above what it takes, under sanitizers too */

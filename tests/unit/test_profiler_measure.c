@@ -304,7 +304,7 @@ static void test_comparing_that_fails(void **state) {
 
 /* With many candidates only the promising ones get many samples, and the best ends up first. */
 static void test_halving(void **state) {
-  static char ids[40][8];
+  static char ids[40][16];
   static fake_candidate planted[40];
   fixture *f = *state;
   for (int i = 0; i < 40; i++) {
@@ -499,8 +499,8 @@ static void test_peaks(void **state) {
   fake.hollow = true;
   fake.base.vtable = &fake_hollow_vtable;
   ok(cs_profile_peaks(f->profile, &fake.base, CS_PRECISION_F32, &f->options, &flops, &bandwidth));
-  /* 1.07 GFLOP (the larger) in a millisecond, and 64 MiB read and written in ten microseconds. */
-  assert_true(flops > 0.9e12 && flops < 1.1e12);
+  /* 0.27 GFLOP (the larger) in a millisecond, and 64 MiB read and written in ten microseconds. */
+  assert_true(flops > 0.23e12 && flops < 0.28e12);
   assert_true(bandwidth > 0.9 * 128 * KIB * KIB / 11e-6 && bandwidth < 128.0 * KIB * KIB / 10e-6);
   int samples = fake.samples;
   f->options.frozen = true;

@@ -6,10 +6,12 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "runtime/params.h"
@@ -245,6 +247,44 @@ static void copies_only_what_is_not_there_as_floats(void **state) {
   cs_graph_destroy(graph);
 }
 
+static void assert_written_meanwhile(const cs_params *params, const char *told) {
+  cs_params_array array;
+  cs_status st = cs_params_open(params, "a.b.weight", &array);
+  assert_int_equal(cs_status_code(st), CS_CODE_IO);
+  if (!strstr(cs_status_message(st), path) || !strstr(cs_status_message(st), told)) {
+    fail_msg("\"%s\" does not name \"%s\" and \"%s\"", cs_status_message(st), path, told);
+  }
+  assert_null(array.data);
+  cs_status_free(st);
+}
+
+static void tells_a_file_that_was_written_meanwhile(void **state) {
+  (void)state;
+  const char header[] =
+      "{\"a.b.bias\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]},\"a.b.weight\":{"
+      "\"dtype\":\"F32\",\"shape\":[2,4,1,1],\"data_offsets\":[8,40]}}";
+  const float data[10] = {0};
+  const struct timespec long_ago[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+  char found[64];
+  cs_graph *graph = one_conv();
+  cs_params *params = NULL;
+  write_raw(header, data, sizeof data);
+  assert_ok(cs_params_load(graph, path, NULL, &params));
+  get(params, "a.b.weight", 8);
+  close_all();
+  assert_int_equal(truncate(path, 100), 0);
+  snprintf(found, sizeof found, "found 100 bytes, wanted the %zu",
+           8 + strlen(header) + sizeof data);
+  assert_written_meanwhile(params, found);
+  cs_params_destroy(params);
+  write_raw(header, data, sizeof data);
+  assert_ok(cs_params_load(graph, path, NULL, &params));
+  assert_int_equal(utimensat(AT_FDCWD, path, long_ago, 0), 0);
+  assert_written_meanwhile(params, "modified since it was opened");
+  cs_params_destroy(params);
+  cs_graph_destroy(graph);
+}
+
 static void refuses_needed_integers(void **state) {
   (void)state;
   const char header[] =
@@ -444,6 +484,7 @@ int main(void) {
       cmocka_unit_test(generated_variances_follow_the_surroundings),
       cmocka_unit_test(loads_what_the_graph_needs),
       cmocka_unit_test(copies_only_what_is_not_there_as_floats),
+      cmocka_unit_test(tells_a_file_that_was_written_meanwhile),
       cmocka_unit_test(refuses_needed_integers),
       cmocka_unit_test(folds_behind_a_grouped_convolution),
       cmocka_unit_test(folds_behind_a_grouped_transposed_convolution),

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "runtime/safetensors.h"
@@ -276,6 +277,14 @@ static void missing_and_special_files(void **state) {
   cs_status_free(st);
   st = cs_safetensors_open("/tmp", &file);
   assert_int_equal(cs_status_code(st), CS_CODE_IO);
+  cs_status_free(st);
+  unlink(path);
+  assert_int_equal(mkfifo(path, 0600), 0); /* nobody writes: opening it could wait for ever */
+  alarm(20);
+  st = cs_safetensors_open(path, &file);
+  alarm(0);
+  assert_int_equal(cs_status_code(st), CS_CODE_IO);
+  assert_non_null(strstr(cs_status_message(st), "not a regular file"));
   cs_status_free(st);
 }
 

@@ -154,6 +154,22 @@ static void the_models_schedule_with_the_bests_candidates_comes_next(void **stat
   destroy(&s);
 }
 
+/* Which launches begin early is the best's, as the candidates are. */
+static void launches_begin_as_the_bests_do(void **state) {
+  (void)state;
+  subject s;
+  bool begun = false;
+  make(&s);
+  s.search.best.places[1].late = true;
+  assert_ok(cs_search_restart(&s.search, s.starts, 4, &begun));
+  assert_true(begun);
+  for (int p = 0; p < 3; p++) {
+    const cs_placement *place = &s.search.best.places[p];
+    assert_int_equal(place->late, place->task == 1);
+  }
+  destroy(&s);
+}
+
 /* starts[3] and what is the best already (starts[1], starts[0] is not asked for) begin nothing. */
 static void every_schedule_is_begun_from_once_at_most(void **state) {
   (void)state;
@@ -219,6 +235,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_schedule_of_streams_comes_first),
       cmocka_unit_test(the_models_schedule_with_the_bests_candidates_comes_next),
+      cmocka_unit_test(launches_begin_as_the_bests_do),
       cmocka_unit_test(every_schedule_is_begun_from_once_at_most),
       cmocka_unit_test(what_is_far_slower_is_left),
       cmocka_unit_test(the_faster_of_best_and_champion_stays),

@@ -2,9 +2,10 @@
  * the time that 1000 tasks take. */
 #include <time.h>
 
+#include "sanitized.h"
 #include "unit/scheduler_fixture.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if CS_TEST_SANITIZED
 #define SLOWER 20
 #else
 #define SLOWER 1

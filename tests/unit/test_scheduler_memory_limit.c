@@ -1,4 +1,5 @@
 /* Plans under a memory limit: what is given up, in which order, and what the least is. */
+#include "sanitized.h"
 #include "scheduler_fixture.h"
 
 /* n tasks side by side that read the input (256 bytes) and write 256 bytes each; each has a fast
@@ -154,7 +155,9 @@ static void every_policy_accepts_what_is_named(void **state) {
   const cs_policy *const *policies = cs_policy_all(&n_policies);
   cs_rng rng;
   cs_rng_init(&rng, 61, 1);
-  for (int i = 0; i < 150; i++) {
+  const int n = RANDOM_CASES(150);
+  print_message("%d programs\n", n);
+  for (int i = 0; i < n; i++) {
     fixture f;
     random_program(&f, &rng, 5 + below(&rng, 40), 6);
     cs_policy_input input = fixture_input(&f, 1 + below(&rng, 8), 0, 1);

@@ -1,6 +1,6 @@
 /* Merged launches: random plans that have them are right by the oracle and the checker, mutants of
  * them are judged alike, and what has to be wrong is caught. Configurations with joined placements,
- * priorities and splits. */
+ * priorities, late beginnings and splits. */
 #include "scheduler/configuration.h"
 #include "unit/plan_oracle.h"
 
@@ -39,6 +39,7 @@ static void random_configuration(const fixture *f, cs_rng *rng, const cs_policy_
     place->task = some_ready(f, rng, done);
     place->stream = below(rng, input->max_streams);
     place->priority = below(rng, 4) == 0;
+    place->late = below(rng, 3) == 0;
     place->choice = f->choices[place->task].n - 1 - below(rng, 2) * below(rng, 2);
     if (place->choice < 0) place->choice = 0;
     done[place->task] = true;
@@ -46,10 +47,13 @@ static void random_configuration(const fixture *f, cs_rng *rng, const cs_policy_
     cs_placement kept = *place;
     place->stream = out->places[p - 1].stream;
     place->priority = out->places[p - 1].priority;
+    place->late = out->places[p - 1].late;
     place->joined = cs_placement_joins(out->places, p, input);
     if (!place->joined) *place = kept;
   }
+  out->hints = below(rng, 2);
   if (below(rng, 4) > 0) return;
+  out->hints = false; /* not both */
   out->n_parts = 1 + below(rng, CS_MAX_PARTS);
   for (int p = 0; p < out->n; p++) out->places[p].priority = 0; /* not both */
   for (int i = 0; i < out->n_parts; i++) out->parts[i] = 1 + below(rng, 33);
@@ -70,13 +74,14 @@ enum {
   NOT_MERGING,
   WORKSPACE,
   PRIORITY,
+  LATE,
   ALONE,    /* a member is launched by itself */
   NO_WAITS, /* the leader does not wait */
   N_MUTATIONS
 };
 static const char *const mutation_names[] = {
-    "share input", "dependent",   "own wait",  "apart",    "chain", "self",    "stream",
-    "candidate",   "not merging", "workspace", "priority", "alone", "no waits"};
+    "share input", "dependent",   "own wait",  "apart",    "chain", "self",  "stream",
+    "candidate",   "not merging", "workspace", "priority", "late",  "alone", "no waits"};
 /* What is left right by those that may be. */
 static const bool may_be_right[N_MUTATIONS] = {[ALONE] = true, [NO_WAITS] = true};
 
@@ -97,6 +102,7 @@ static void copy_launch(cs_plan_task *from, cs_plan_task *to) {
   to->workspace_bytes = to->candidate.workspace_bytes;
   to->stream = from->stream;
   to->priority = from->priority;
+  to->late = from->late;
   to->n_waits = 0;
 }
 
@@ -178,6 +184,9 @@ static bool mutate(cs_plan *plan, const cs_program *program, cs_rng *rng, int me
     case PRIORITY:
       own->priority = 1 - own->priority;
       return true;
+    case LATE:
+      own->late = !own->late;
+      return true;
     case ALONE:
       if (end != member + 1) return false;
       own->merged = -1;
@@ -221,7 +230,7 @@ static void one_program(cs_rng *rng, tally *count) {
   cs_plan *plan = NULL;
   mergeable_program(&f, rng, 3 + below(rng, 30));
   cs_policy_input input = fixture_input(&f, 1 + below(rng, 4), 0, 0);
-  input.priorities = true;
+  input.priorities = input.hints = true;
   random_configuration(&f, rng, &input, &configuration);
   input.n_splits = configuration.n_parts > 0;
   input.splits[0].n = configuration.n_parts;
@@ -250,7 +259,7 @@ static void merged_plans_are_right_and_mutants_judged(void **state) {
   cs_rng rng;
   tally count = {0};
   cs_rng_init(&rng, 2025, 1);
-  for (int i = 0; i < 3000; i++) one_program(&rng, &count);
+  for (int i = 0; i < 4000; i++) one_program(&rng, &count);
   print_message("%d merged launches, of at most %d tasks\n", count.launches, count.most);
   for (int m = 0; m < N_MUTATIONS; m++) {
     print_message("%-12s %5d wrong, all caught; %5d still right, all accepted\n", mutation_names[m],
@@ -342,6 +351,8 @@ static void wrong_configurations_are_refused(void **state) {
   WRONG("0.0.%.*s+ 1.0.%.*s 2.0.%.*s", H, H, H);             /* joined with nothing */
   WRONG("0.0.%.*s 1.1.%.*s+ 2.0.%.*s", H, H, H);             /* on another stream */
   WRONG("0.0.%.*s 1.0.%.*s+^ 2.0.%.*s", H, H, H);            /* of another priority */
+  WRONG("0.0.%.*s 1.0.%.*s+~ 2.0.%.*s", H, H, H);            /* begins otherwise */
+  WRONG("0.0.%.*s~^ 1.0.%.*s 2.0.%.*s", H, H, H);            /* marks in another order */
   WRONG("0.0.%.*s 1.0.%.*s+ 2.0.%.*s+", H, H, H);            /* depends on the leader */
   WRONG("0.0.%.*s 1.0.%.*s+ 2.0.%.*s @100,33:0", H, H, H);   /* no split that is allowed */
   WRONG("0.0.%.*s 1.0.%.*s+ 2.0.%.*s @0,32:0", H, H, H);     /* a part of none */
@@ -351,6 +362,11 @@ static void wrong_configurations_are_refused(void **state) {
   WRONG("0.0.%.*s 1.0.%.*s+ 2.0.%.*s @1,1,1,1,1:0", H, H, H); /* too many */
   WRONG("0.0.%.*s 1.0.%.*s+ 2.0.%.*s @100,32:0x", H, H, H);
   WRONG("0.0.%.*s^ 1.0.%.*s 2.0.%.*s @100,32:0", H, H, H); /* a priority on a part */
+  WRONG("0.0.%.*s 1.0.%.*s 2.0.%.*s !", H, H, H);          /* hints where there are none */
+  input.hints = true;
+  WRONG("0.0.%.*s 1.0.%.*s 2.0.%.*s !@100,32:0", H, H, H); /* hints on parts */
+  WRONG("0.0.%.*s 1.0.%.*s 2.0.%.*s!", H, H, H);
+  WRONG("0.0.%.*s 1.0.%.*s 2.0.%.*s !!", H, H, H);
   char high[160];
   snprintf(high, sizeof high, "0.0.%.*s^ 1.0.%.*s 2.0.%.*s", H, H, H);
   input.n_splits = 0; /* a split where none is allowed, and a priority where there are none */

@@ -130,15 +130,19 @@ static void merges_priorities_and_splits_are_told(void **state) {
   json_t *b = plan();
   json_object_set_new(task_of(b, 1), "merged", json_string("p"));
   json_object_set_new(task_of(b, 2), "priority", json_integer(1));
+  json_object_set_new(task_of(b, 2), "early", json_false());
+  json_object_set_new(task_of(b, 3), "early", json_true()); /* as where it does not say */
   json_object_set_new(b, "split", json_pack("{s:[i], s:[n]}", "parts", 64, "streams"));
   json_t *diff = diff_with(b);
   assert_member(diff, "head",
                 "[{\"member\":\"split\",\"a\":null,\"b\":{\"parts\":[64],\"streams\":[null]}}]");
   assert_member(diff, "tasks",
                 "[{\"name\":\"q\",\"merged\":{\"a\":null,\"b\":\"p\"}},"
-                "{\"name\":\"r\",\"priority\":{\"a\":null,\"b\":1}}]");
+                "{\"name\":\"r\",\"priority\":{\"a\":null,\"b\":1},"
+                "\"early\":{\"a\":true,\"b\":false}}]");
   assert_total(diff, "merged", 1);
   assert_total(diff, "priorities", 1);
+  assert_total(diff, "early", 1);
   json_decref(diff);
 }
 

@@ -96,6 +96,38 @@ static void a_plan_comes_back_as_it_was(void **state) {
   }
 }
 
+/* A file that does not say which tasks may begin early is of a plan in which all may, without
+ * hints: that is how plans without a choice of them run. */
+static void what_a_plan_does_not_say_begins_early(void **state) {
+  (void)state;
+  subject s;
+  cs_plan *back = NULL;
+  make_subject(&s, "squeezenet1_1");
+  assert_null(strstr(s.text, "\"early\""));
+  assert_ok(cs_plan_from_json(s.text, strlen(s.text), "plan.json", s.graph, &back));
+  for (int p = 0; p < back->n_tasks; p++) assert_false(back->tasks[p].late);
+  assert_false(back->hints);
+  cs_plan_destroy(back);
+  back = NULL;
+  json_t *root = json_loads(s.text, 0, NULL);
+  json_object_set_new(json_array_get(json_object_get(root, "tasks"), 0), "early", json_true());
+  json_object_set_new(json_array_get(json_object_get(root, "tasks"), 1), "early", json_false());
+  json_object_set_new(root, "launch_hints", json_true());
+  char *said = json_dumps(root, 0);
+  assert_ok(cs_plan_from_json(said, strlen(said), "plan.json", s.graph, &back));
+  for (int p = 0; p < back->n_tasks; p++) assert_int_equal(back->tasks[p].late, p == 1);
+  assert_true(back->hints);
+  char *again = NULL;
+  assert_ok(cs_plan_to_json(back, s.program, &again));
+  assert_non_null(strstr(again, "\"early\": false"));
+  assert_non_null(strstr(again, "\"launch_hints\": true"));
+  free(again);
+  cs_plan_destroy(back);
+  free(said);
+  json_decref(root);
+  free_subject(&s);
+}
+
 static void identity_is_checked(void **state) {
   (void)state;
   subject s;
@@ -112,7 +144,8 @@ static void identity_is_checked(void **state) {
 }
 
 /* Every task with a candidate that merges, those of a node's branches joined where they can be,
- * every third launch of high priority, on two streams with a part of the device each. */
+ * every third launch of high priority, every fourth one late, on two streams with a part of the
+ * device each. */
 static void make_merged(subject *s) {
   cs_configuration all;
   cs_plan_destroy(s->plan);
@@ -128,11 +161,12 @@ static void make_merged(subject *s) {
   assert_ok(cs_configuration_make(s->program->n_tasks, &all));
   for (int p = 0; p < all.n; p++) {
     cs_placement *place = &all.places[p];
-    *place = (cs_placement){.task = p, .stream = p % 2, .priority = p % 3 == 0};
+    *place = (cs_placement){.task = p, .stream = p % 2, .priority = p % 3 == 0, .late = p % 4 == 0};
     if (p == 0) continue;
     cs_placement kept = *place;
     place->stream = all.places[p - 1].stream;
     place->priority = all.places[p - 1].priority;
+    place->late = all.places[p - 1].late;
     place->joined = cs_placement_joins(all.places, p, &input);
     if (!place->joined) *place = kept;
   }
@@ -155,6 +189,7 @@ static int first_member(const cs_plan *plan) {
 
 static void merges_priorities_and_parts_come_back(void **state) {
   (void)state;
+  int late = 0;
   subject s;
   cs_plan *back = NULL;
   char *again = NULL;
@@ -167,7 +202,10 @@ static void merges_priorities_and_parts_come_back(void **state) {
   for (int p = 0; p < back->n_tasks; p++) {
     assert_int_equal(back->tasks[p].merged, s.plan->tasks[p].merged);
     assert_int_equal(back->tasks[p].priority, s.plan->tasks[p].priority);
+    assert_int_equal(back->tasks[p].late, s.plan->tasks[p].late);
+    late += back->tasks[p].late;
   }
+  assert_in_range(late, 1, back->n_tasks - 1);
   assert_int_equal(back->n_parts, 2);
   assert_int_equal(back->parts[0], 100);
   assert_int_equal(back->stream_part[0], 1);
@@ -292,6 +330,9 @@ static const edit merged_edits[] = {
     {"tasks/%d/priority", "%p", "wanted a task of the same priority"},
     {"tasks/%d/priority", "2", ".priority: found 2, wanted 0 to 1"},
     {"tasks/%d/priority", "null", ".priority: found null, wanted an integer"},
+    {"tasks/%d/early", "%e", "wanted a task that begins as early"},
+    {"tasks/%d/early", "1", ".early: found an integer, wanted true or false"},
+    {"launch_hints", "1", "$.launch_hints: found an integer, wanted true or false"},
     {"split", "[]", "$.split: found an array, wanted an object"},
     {"split/streams", NULL, "$.split: key \"streams\" is missing"},
     {"split/more", "1", "$.split: unknown key \"more\""},
@@ -306,7 +347,7 @@ static const edit merged_edits[] = {
 };
 
 /* %d: position of the member, %b: the one before it; in a value %o: the other stream, %p: the other
- * priority, "%d": the member's name. */
+ * priority, %e: the other way to begin, "%d": the member's name. */
 static char *expanded(const char *text, const subject *s, bool value) {
   int d = first_member(s->plan);
   const cs_plan_task *member = &s->plan->tasks[d];
@@ -320,6 +361,8 @@ static char *expanded(const char *text, const subject *s, bool value) {
     text++;
     if (*text == 'd' && value)
       cs_strbuf_printf(&out, "%s", s->program->tasks[member->task].name);
+    else if (*text == 'e')
+      cs_strbuf_printf(&out, "%s", member->late ? "true" : "false");
     else
       cs_strbuf_printf(&out, "%d",
                        *text == 'd'   ? d
@@ -398,6 +441,7 @@ static void order_in_the_file_is_checked(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_plan_comes_back_as_it_was),
+      cmocka_unit_test(what_a_plan_does_not_say_begins_early),
       cmocka_unit_test(identity_is_checked),
       cmocka_unit_test(whatever_is_wrong_is_named),
       cmocka_unit_test(broken_text_is_refused),

@@ -21,7 +21,9 @@
 #define STREAMS 4
 
 /* Sanitizers and valgrind slow everything down; the limit is for what is measured without. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#include "sanitized.h"
+
+#if CS_TEST_SANITIZED
 #define SLOWER 40
 #else
 #define SLOWER 1

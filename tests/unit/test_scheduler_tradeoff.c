@@ -1,6 +1,7 @@
 /* The latency/memory front: by hand, and what holds of every one. */
 #include "scheduler/tradeoff.h"
 
+#include "sanitized.h"
 #include "scheduler_fixture.h"
 
 /* Four tasks side by side that read 256 bytes and write 256 that nothing reads; 10 us with a
@@ -45,7 +46,9 @@ static void every_point_is_a_plan(void **state) {
   cs_rng rng;
   cs_rng_init(&rng, 71, 1);
   int most = 0;
-  for (int i = 0; i < 60; i++) {
+  const int n = RANDOM_CASES(60);
+  print_message("%d programs\n", n);
+  for (int i = 0; i < n; i++) {
     fixture f;
     cs_tradeoff front, again;
     random_program(&f, &rng, 10 + below(&rng, 30), 8);

@@ -127,16 +127,20 @@ static cs_status check_version(const cs_cublaslt *lt, const char *text, const cs
   char wanted[32], found[32];
   cs_cublaslt_version_text(id->version, wanted, sizeof(wanted));
   if (!lt->api) {
-    return cs_error(CS_CODE_BAD_INPUT,
-                    "'%s' is of cuBLASLt %s, which is not on this machine: install it, or measure "
-                    "again (--refresh)",
-                    text, wanted);
+    return cs_error(CS_CODE_BAD_INPUT, "'%s' is of cuBLASLt %s, which is not on this machine", text,
+                    wanted);
   }
   if (id->version == lt->api->version) return CS_OK;
   cs_cublaslt_version_text(lt->api->version, found, sizeof(found));
-  return cs_error(CS_CODE_BAD_INPUT,
-                  "'%s' is of cuBLASLt %s, and this machine has %s: measure again (--refresh)",
-                  text, wanted, found);
+  return cs_error(CS_CODE_BAD_INPUT, "'%s' is of cuBLASLt %s, and this machine has %s", text,
+                  wanted, found);
+}
+
+cs_presence cs_cublaslt_presence(const cs_cublaslt_api *api, const char *candidate) {
+  cs_cublaslt_id id;
+  if (!cs_cublaslt_id_parse(candidate, &id)) return CS_PRESENCE_UNTOLD;
+  if (!api) return CS_PRESENCE_NO_LIBRARY;
+  return id.version == api->version ? CS_PRESENCE_THERE : CS_PRESENCE_OTHER_VERSION;
 }
 
 static cs_status find_algorithm(cs_cublaslt_plan *plan, const cs_cublaslt *lt, const char *text,

@@ -38,6 +38,10 @@ cs_status cs_cublaslt_enumerate(cs_cublaslt *lt, const cs_logger *logger,
                                 const cs_enumerate_options *options,
                                 cs_candidate_list *out) CS_MUST_USE;
 
+/* Of a recorded candidate, where `api` is the library's (NULL: it is not installed); UNTOLD for
+ * what is no candidate of cuBLASLt. */
+cs_presence cs_cublaslt_presence(const cs_cublaslt_api *api, const char *candidate);
+
 /* ---- Prepared products; immutable ---- */
 
 typedef struct cs_cublaslt_plan cs_cublaslt_plan;

@@ -43,6 +43,7 @@ cs_status cs_cuda_stream(cs_cuda_backend *backend, int index, bool urgent,
 cs_status cs_cuda_priority(bool urgent, int *out) CS_MUST_USE;
 
 /* enumerate.c */
+cs_presence cs_cuda_presence(cs_backend *backend, const char *candidate);
 int cs_cuda_layouts(const cs_backend *backend, cs_precision precision,
                     cs_layout out[CS_MAX_DEVICE_LAYOUTS]);
 bool cs_cuda_takes_prologue(cs_backend *backend, const cs_op_desc *desc);

@@ -60,6 +60,7 @@ static cs_status fill_info(int device, cs_device_info *info) {
   /* A stored plan loads in 0.1 ms, a further cuDNN handle takes far longer. */
   info->prepare_threads = 1;
   info->priorities = true;
+  info->hints = info->compute_capability >= CS_CUDA_EARLY_CAPABILITY;
   char api[CS_VERSION_TEXT], driver[CS_VERSION_TEXT], built[CS_VERSION_TEXT];
   cs_cuda_driver_version(driver);
   cs_cuda_driver_api_version(api);
@@ -105,6 +106,8 @@ static const cs_backend_vtable cuda_vtable = {
     .layouts = cs_cuda_layouts,
     .takes_prologue = cs_cuda_takes_prologue,
     .enumerate = cs_cuda_enumerate,
+    .presence = cs_cuda_presence,
+    .begins_early = cs_cuda_begins_early,
     .prepare = cs_exec_prepare,
     .exec_destroy = cs_exec_destroy,
     .exec_workspace = cs_exec_workspace,

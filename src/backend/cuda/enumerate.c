@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "backend/cuda/cuda_backend.h"
 #include "backend/cuda/cudnn_engines.h"
 #include "backend/cuda/cudnn_legacy.h"
@@ -15,6 +17,18 @@ int cs_cuda_layouts(const cs_backend *backend, cs_precision precision,
 bool cs_cuda_takes_prologue(cs_backend *backend, const cs_op_desc *desc) {
   (void)backend;
   return cs_cuda_kernel_takes_prologue(desc);
+}
+
+/* cuDNN's version is in the device's identity. cuBLASLt is not loaded where none of its candidates
+ * was recorded. */
+cs_presence cs_cuda_presence(cs_backend *backend, const char *candidate) {
+  const cs_cublaslt_api *api = NULL;
+  (void)backend;
+  if (strncmp(candidate, CS_CUBLASLT_PREFIX, strlen(CS_CUBLASLT_PREFIX)) != 0) {
+    return CS_PRESENCE_UNTOLD;
+  }
+  cs_status_free(cs_cublaslt_get(&api));
+  return cs_cublaslt_presence(api, candidate);
 }
 
 /* "cuda.maxpool.v1" → "cuda.maxpool". */

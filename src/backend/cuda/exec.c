@@ -44,18 +44,6 @@ static cs_status prepare_legacy(cs_exec *exec, const char *algorithm) {
   return st;
 }
 
-static cs_status prepare_kernel(cs_exec *exec) {
-  const char *ids[CS_CUDA_VARIANTS_MOST];
-  int n = cs_cuda_kernel_variants(&exec->desc, ids, CS_CUDA_VARIANTS_MOST);
-  n = (int)cs_min_i64(n, CS_CUDA_VARIANTS_MOST);
-  for (int i = 0; i < n; i++) {
-    if (strcmp(ids[i], exec->id) == 0) exec->kernel = ids[i];
-  }
-  if (exec->kernel) return CS_OK;
-  return cs_error(CS_CODE_BAD_INPUT, "%s has no implementation '%s' here",
-                  cs_op_name(exec->desc.op), exec->id);
-}
-
 static cs_status prepare_cublaslt(cs_exec *exec) {
   cs_cuda_backend *cuda = exec->backend;
   const char *refusal = cs_cublaslt_problem_make(&exec->desc, &exec->product);
@@ -92,20 +80,29 @@ static cs_status plan_way(cs_exec *exec, cs_cudnn_way way) {
   return CS_OK;
 }
 
-/* Finds out what the id names. */
+/* What an id names; the way, and what follows it, where it is cuDNN's. */
+static cs_exec_kind kind_of(const char *id, cs_cudnn_way *way, const char **name) {
+  if (strncmp(id, CS_CUBLASLT_PREFIX, strlen(CS_CUBLASLT_PREFIX)) == 0) return CS_EXEC_CUBLASLT;
+  if (!cs_cudnn_way_parse(id, way, name)) return CS_EXEC_KERNEL;
+  return way->legacy ? CS_EXEC_LEGACY : CS_EXEC_GRAPH;
+}
+
+bool cs_cuda_begins_early(const cs_backend *backend, const cs_candidate *candidate) {
+  cs_cudnn_way way;
+  const char *name = NULL;
+  return backend->vtable->info(backend)->compute_capability >= CS_CUDA_EARLY_CAPABILITY &&
+         kind_of(candidate->id, &way, &name) == CS_EXEC_KERNEL;
+}
+
 static cs_status prepare_any(cs_exec *exec, const char *payload) {
   cs_cudnn_way way;
   const char *name = NULL;
-  if (strncmp(exec->id, CS_CUBLASLT_PREFIX, strlen(CS_CUBLASLT_PREFIX)) == 0) {
-    exec->kind = CS_EXEC_CUBLASLT;
-    return prepare_cublaslt(exec);
-  }
-  if (!cs_cudnn_way_parse(exec->id, &way, &name)) {
-    exec->kind = CS_EXEC_KERNEL;
-    return prepare_kernel(exec);
+  exec->kind = kind_of(exec->id, &way, &name);
+  if (exec->kind == CS_EXEC_CUBLASLT) return prepare_cublaslt(exec);
+  if (exec->kind == CS_EXEC_KERNEL) {
+    return cs_cuda_kernel_find(&exec->desc, exec->id, &exec->kernel);
   }
   CS_RETURN_IF_ERROR(plan_way(exec, way));
-  exec->kind = way.legacy ? CS_EXEC_LEGACY : CS_EXEC_GRAPH;
   return way.legacy ? prepare_legacy(exec, name) : prepare_graph(exec, name, payload);
 }
 
@@ -210,7 +207,7 @@ static cs_cuda_merge_part part_of(const cs_bound *bound) {
 cs_status cs_bound_join(cs_bound *leader, const cs_bound *member) {
   const cs_exec *own = leader->launch.exec, *other = member->launch.exec;
   if (own->kind != CS_EXEC_KERNEL || other->kind != CS_EXEC_KERNEL ||
-      strcmp(own->id, other->id) != 0 || !cs_cuda_kernel_merges(own->kernel)) {
+      strcmp(own->id, other->id) != 0 || !cs_cuda_kernel_merges(own->kernel.id)) {
     return cs_error(CS_CODE_BAD_INPUT,
                     "%s (%s) is merged with %s (%s), wanted one kernel that merges", member->name,
                     other->id, leader->name, own->id);
@@ -252,10 +249,10 @@ static cs_status launch_any(const cs_bound *bound, cs_cudnn_slot *slot, cudaStre
   const cs_exec *exec = launch->exec;
   if (launch->merged >= 0) return CS_OK;
   if (bound->n_parts > 0) {
-    return cs_cuda_kernel_launch_merged(bound->parts, bound->n_parts, exec->kernel, stream);
+    return cs_cuda_kernel_launch_merged(bound->parts, bound->n_parts, exec->kernel.id, stream);
   }
   if (exec->kind == CS_EXEC_KERNEL) {
-    return cs_cuda_kernel_launch(&exec->desc, exec->kernel, launch->inputs, launch->weights,
+    return cs_cuda_kernel_launch(&exec->kernel, &exec->desc, launch->inputs, launch->weights,
                                  launch->output, stream);
   }
   if (exec->kind == CS_EXEC_CUBLASLT) {

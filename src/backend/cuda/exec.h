@@ -33,7 +33,7 @@ struct cs_exec {
   cs_cudnn_legacy *legacy;
   cs_cublaslt_problem product; /* cuBLASLt: what it computes */
   cs_cublaslt_plan *matmul;    /* cuBLASLt */
-  const char *kernel;          /* own kernel's id (static) */
+  cs_cuda_kernel kernel;       /* own kernel */
 };
 
 cs_status cs_exec_prepare(cs_backend *backend, const cs_op_desc *desc,
@@ -62,6 +62,9 @@ cs_status cs_bound_create(const cs_launch *launch, cs_bound *out) CS_MUST_USE;
 cs_status cs_bound_join(cs_bound *leader, const cs_bound *member) CS_MUST_USE;
 void cs_bound_clear(cs_bound *bound);
 bool cs_bound_needs_cudnn(const cs_bound *bound);
+/* Kernels begin early from this compute capability on. */
+#define CS_CUDA_EARLY_CAPABILITY 90
+bool cs_cuda_begins_early(const cs_backend *backend, const cs_candidate *candidate);
 /* All its kernels are ours, and wait themselves for what comes before (kernel_util.cuh). */
 bool cs_bound_waits_itself(const cs_bound *bound);
 /* Enqueues on `stream`, of a merged launch all at the leader and nothing at the others; `slot` may

@@ -60,48 +60,46 @@ bool cs_cuda_kernel_takes_prologue(const cs_op_desc *desc) {
   return desc->has_prologue && plain_tensors(desc) && cs_mma_family.variants(desc, NULL, 0) > 0;
 }
 
-static bool has_variant(const KernelFamily *family, const cs_op_desc *desc, const char *id) {
+/* The family's own text of the id; NULL: it has no such variant for the operation. */
+static const char *variant_in(const KernelFamily *family, const cs_op_desc *desc, const char *id) {
   const char *ids[CS_CUDA_VARIANTS_MOST];
   int count = family->variants(desc, ids, CS_CUDA_VARIANTS_MOST);
   for (int i = 0; i < count; i++)
-    if (strcmp(ids[i], id) == 0) return true;
-  return false;
-}
-
-/* NULL: the operation has no such variant. */
-static const KernelFamily *family_of_id(const cs_op_desc *desc, const char *id) {
-  const KernelFamily *family = family_of(desc->op);
-  if (!family || !plain_tensors(desc)) return NULL;
-  if (has_variant(family, desc, id)) return family;
-  for (const KernelFamily *more : kFurther)
-    if (has_variant(more, desc, id)) return more;
+    if (strcmp(ids[i], id) == 0) return ids[i];
   return NULL;
 }
 
-static cs_status find_variant(const cs_op_desc *desc, const char *id, const KernelFamily **out) {
-  *out = family_of_id(desc, id);
-  if (*out) return CS_OK;
+static bool find_in(const KernelFamily *family, const cs_op_desc *desc, const char *id,
+                    cs_cuda_kernel *out) {
+  *out = {family, variant_in(family, desc, id)};
+  return out->id != NULL;
+}
+
+cs_status cs_cuda_kernel_find(const cs_op_desc *desc, const char *id, cs_cuda_kernel *out) {
+  const KernelFamily *family = family_of(desc->op);
+  *out = {NULL, NULL};
+  if (family && plain_tensors(desc)) {
+    if (find_in(family, desc, id, out)) return CS_OK;
+    for (const KernelFamily *more : kFurther)
+      if (find_in(more, desc, id, out)) return CS_OK;
+  }
   return cs_error(CS_CODE_BAD_INPUT, "%s: no kernel \"%s\" for this operation; %d others apply",
                   cs_op_name(desc->op), id, cs_cuda_kernel_variants(desc, NULL, 0));
 }
 
-int64_t cs_cuda_kernel_weight_bytes(const cs_op_desc *desc, const char *id) {
-  const KernelFamily *family = family_of_id(desc, id);
-  return family && family->weight_bytes ? family->weight_bytes(desc) : 0;
+int64_t cs_cuda_kernel_weight_bytes(const cs_cuda_kernel *kernel, const cs_op_desc *desc) {
+  return kernel->family->weight_bytes ? kernel->family->weight_bytes(desc) : 0;
 }
 
-cs_status cs_cuda_kernel_pack_weights(const cs_op_desc *desc, const char *id, const float *weight,
-                                      const float *bias, void *host_out) {
-  const KernelFamily *family;
-  CS_RETURN_IF_ERROR(find_variant(desc, id, &family));
-  return family->pack ? family->pack(desc, weight, bias, host_out) : CS_OK;
+cs_status cs_cuda_kernel_pack_weights(const cs_cuda_kernel *kernel, const cs_op_desc *desc,
+                                      const float *weight, const float *bias, void *host_out) {
+  return kernel->family->pack ? kernel->family->pack(desc, weight, bias, host_out) : CS_OK;
 }
 
-cs_status cs_cuda_kernel_launch(const cs_op_desc *desc, const char *id, const void *const *inputs,
-                                const void *weights, void *output, cudaStream_t stream) {
-  const KernelFamily *family;
-  CS_RETURN_IF_ERROR(find_variant(desc, id, &family));
-  return family->launch(desc, id, inputs, weights, output, stream);
+cs_status cs_cuda_kernel_launch(const cs_cuda_kernel *kernel, const cs_op_desc *desc,
+                                const void *const *inputs, const void *weights, void *output,
+                                cudaStream_t stream) {
+  return kernel->family->launch(desc, kernel->id, inputs, weights, output, stream);
 }
 
 /* ---- Several operations in one launch ---- */

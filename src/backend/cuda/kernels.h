@@ -18,13 +18,23 @@ extern "C" {
  * Gemm included (direct forms: the last resort, always admissible). */
 #define CS_CUDA_VARIANTS_MOST 32
 int cs_cuda_kernel_variants(const cs_op_desc *desc, const char **ids, int capacity);
-/* Bytes of packed weights the variant wants; and packing: weight and bias (f32, PyTorch shapes,
- * NULL where there is none) into host memory. */
-int64_t cs_cuda_kernel_weight_bytes(const cs_op_desc *desc, const char *id);
-cs_status cs_cuda_kernel_pack_weights(const cs_op_desc *desc, const char *id, const float *weight,
-                                      const float *bias, void *host_out) CS_MUST_USE;
-cs_status cs_cuda_kernel_launch(const cs_op_desc *desc, const char *id, const void *const *inputs,
-                                const void *weights, void *output, cudaStream_t stream) CS_MUST_USE;
+/* A variant, found once for an operation; both members are static. */
+typedef struct cs_cuda_kernel {
+  const struct KernelFamily *family;
+  const char *id;
+} cs_cuda_kernel;
+/* BAD_INPUT: the operation has no such variant. */
+cs_status cs_cuda_kernel_find(const cs_op_desc *desc, const char *id,
+                              cs_cuda_kernel *out) CS_MUST_USE;
+/* Of a variant of this operation. Bytes of packed weights it wants; and packing: weight and bias
+ * (f32, PyTorch shapes, NULL where there is none) into host memory. */
+int64_t cs_cuda_kernel_weight_bytes(const cs_cuda_kernel *kernel, const cs_op_desc *desc);
+cs_status cs_cuda_kernel_pack_weights(const cs_cuda_kernel *kernel, const cs_op_desc *desc,
+                                      const float *weight, const float *bias,
+                                      void *host_out) CS_MUST_USE;
+cs_status cs_cuda_kernel_launch(const cs_cuda_kernel *kernel, const cs_op_desc *desc,
+                                const void *const *inputs, const void *weights, void *output,
+                                cudaStream_t stream) CS_MUST_USE;
 
 /* Whether the operation has a prologue, and a kernel that is meant for it. */
 bool cs_cuda_kernel_takes_prologue(const cs_op_desc *desc);

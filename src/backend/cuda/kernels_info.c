@@ -75,6 +75,7 @@ static cs_status walk(const cs_cuda_driver *driver, cudaGraph_t graph, const int
       memset(info, 0, sizeof(*info));
       info->launch = node_launch[i];
       CS_TRY(st, describe(driver, (CUgraphNode)nodes[i], info), done);
+      CS_TRY(st, cs_node_begins_early(nodes[i], &info->early), done);
     }
     (*count)++;
   }

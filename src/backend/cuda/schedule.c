@@ -131,6 +131,9 @@ static cs_status instantiate(cs_schedule *s) {
   if (s->early && !s->split) {
     CS_RETURN_IF_ERROR(cs_schedule_begin_early(s, s->graph, s->node_launch, s->n_nodes));
   }
+  if (s->hints && !s->split) {
+    CS_RETURN_IF_ERROR(cs_schedule_add_hints(s, s->graph, s->node_launch, s->n_nodes));
+  }
   CS_RETURN_IF_ERROR(
       cs_schedule_instantiate(s, s->graph, s->node_launch, s->n_nodes, &s->executable));
   CS_RETURN_IF_ERROR(
@@ -152,7 +155,8 @@ cs_status cs_schedule_create(cs_backend *backend, const cs_launch *launches, int
   if (!s) return cs_no_memory("a schedule", sizeof(*s));
   s->backend = cs_cuda(backend);
   s->n_streams = streams->n;
-  s->early = streams->early && s->backend->info.compute_capability >= 90;
+  s->early = streams->early && s->backend->info.compute_capability >= CS_CUDA_EARLY_CAPABILITY;
+  s->hints = streams->hints && s->backend->info.hints;
   s->beside = streams->beside;
   CS_TRY(st, copy_launches(s, launches, n), done);
   if (use_graph && s->urgent && streams->n_parts > 0) {

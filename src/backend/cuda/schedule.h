@@ -16,6 +16,7 @@ struct cs_schedule {
   cudaStream_t origin;
   bool split, urgent; /* some stream keeps to a part, some launch has a priority */
   bool early;         /* kernels that wait themselves may begin before what they wait for ended */
+  bool hints;         /* kernels that do not are told whose blocks to let go first */
   bool stream_used[CS_CUDA_MAX_STREAMS], stream_cudnn[CS_CUDA_MAX_STREAMS];
   cudaEvent_t fork, *done;               /* done[i]: NULL unless another stream waits for it */
   cudaEvent_t join[CS_CUDA_MAX_STREAMS]; /* ends of streams; NULL where unused, of the origin */
@@ -66,6 +67,16 @@ cs_status cs_schedule_instantiate(const cs_schedule *schedule, cudaGraph_t graph
  */
 cs_status cs_schedule_begin_early(const cs_schedule *schedule, cudaGraph_t graph,
                                   const int *node_launch, int n_nodes) CS_MUST_USE;
+/* Whether a kernel node begins before some kernel that it waits for has ended. */
+cs_status cs_node_begins_early(cudaGraphNode_t node, bool *out) CS_MUST_USE;
+
+/* An edge of a graph. */
+cs_status cs_graph_add_edge(cudaGraph_t graph, cudaGraphNode_t from, cudaGraphNode_t to,
+                            const cudaGraphEdgeData *data) CS_MUST_USE;
+
+/* hints.c: between streams, blocks of a captured graph begin in the order of its launches. */
+cs_status cs_schedule_add_hints(const cs_schedule *schedule, cudaGraph_t graph,
+                                const int *node_launch, int n_nodes) CS_MUST_USE;
 
 /* timing.c */
 cs_status cs_schedule_latency(cs_schedule *schedule, int count, double *us) CS_MUST_USE;

@@ -8,7 +8,7 @@
 void cs_exec_plan_weights(cs_exec *exec) {
   exec->bias_offset = -1;
   if (exec->kind == CS_EXEC_KERNEL) {
-    exec->weight_bytes = cs_cuda_kernel_weight_bytes(&exec->desc, exec->kernel);
+    exec->weight_bytes = cs_cuda_kernel_weight_bytes(&exec->kernel, &exec->desc);
     return;
   }
   cs_dtype storage = exec->desc.output.dtype;
@@ -68,7 +68,7 @@ static void pack_filter(const cs_exec *exec, const float *weight, void *host_out
 cs_status cs_exec_pack_weights(const cs_exec *exec, const float *weight, const float *bias,
                                void *host_out) {
   if (exec->kind == CS_EXEC_KERNEL) {
-    return cs_cuda_kernel_pack_weights(&exec->desc, exec->kernel, weight, bias, host_out);
+    return cs_cuda_kernel_pack_weights(&exec->kernel, &exec->desc, weight, bias, host_out);
   }
   if (!weight || (exec->desc.has_bias && !bias)) {
     return cs_error(CS_CODE_INTERNAL, "%s needs weights%s", exec->id,

@@ -1,0 +1,52 @@
+/* Files that one command both reads and writes, or writes twice: one would be lost. */
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/base.h"
+#include "cli/cli.h"
+
+typedef struct named_file {
+  const char *option; /* "" of a model */
+  const char *path;   /* NULL: not given */
+} named_file;
+
+/* What is no regular file, as /dev/null, loses nothing. */
+static bool is_same_file(const char *a, const char *b) {
+  struct stat x, y;
+  if (stat(a, &x) != 0 || stat(b, &y) != 0) return strcmp(a, b) == 0;
+  return S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+static cs_status check_read(const named_file *written, const char *option, const char *path) {
+  if (!path || !written->path || !is_same_file(path, written->path)) return CS_OK;
+  return cli_error(CS_CODE_USAGE, "%s %s: would replace %s%s, which is read", written->option,
+                   written->path, option, path);
+}
+
+static cs_status check_written(const cli_options *options, const named_file *written) {
+  const char *device = options->device;
+  const char *simulated = device && strncmp(device, "sim:", 4) == 0 ? device + 4 : NULL;
+  for (int m = 0; m < options->models.n; m++) {
+    CS_RETURN_IF_ERROR(check_read(written, "", options->models.items[m]));
+  }
+  CS_RETURN_IF_ERROR(check_read(written, "--weights ", options->weights));
+  CS_RETURN_IF_ERROR(check_read(written, "--input ", options->input));
+  CS_RETURN_IF_ERROR(check_read(written, "--plan ", options->plan));
+  return check_read(written, "--device sim:", simulated);
+}
+
+cs_status cli_check_files(const cli_options *options) {
+  bool to_stdout = options->json && strcmp(options->json, "-") == 0;
+  const named_file json = {"--json", to_stdout ? NULL : options->json},
+                   output = {"--output", options->output};
+  if (output.path && strcmp(output.path, "-") == 0) {
+    return cli_error(CS_CODE_USAGE,
+                     "--output -: wanted a file (./- for one of that name): standard output is the "
+                     "table's");
+  }
+  if (json.path && output.path && is_same_file(json.path, output.path)) {
+    return cli_error(CS_CODE_USAGE, "--json %s: is the file of --output, too", json.path);
+  }
+  CS_RETURN_IF_ERROR(check_written(options, &json));
+  return check_written(options, &output);
+}
