@@ -634,6 +634,67 @@ static inline void cc_all_unary(cc_context *x) {
   cc_binary(x, CS_OP_PRELU, "prelu_input", big, cc_shape4(1, 32, 1, 1), 0, CS_ACT_NONE);
 }
 
+/* Bit i of `axes`: axis i. */
+static inline void cc_reduce(cc_context *x, cs_op op, const char *name, cs_shape in, unsigned axes,
+                             bool keepdims, int flags) {
+  conformance_spec spec = {.name = name, .op = op, .n_inputs = 1, .flags = flags, .input = in};
+  cs_reduce_attrs *reduce = &spec.attrs.reduce;
+  reduce->keepdims = keepdims;
+  for (int i = 0; i < in.rank; i++) {
+    bool reduced = axes >> i & 1;
+    if (reduced) reduce->axes[reduce->n_axes++] = i;
+    if (!reduced || keepdims) spec.output.dims[spec.output.rank++] = reduced ? 1 : in.dims[i];
+  }
+  cc_add(x->table, &spec, x->layouts, x->n_layouts);
+}
+
+static inline void cc_all_reduce(cc_context *x) {
+  static const cs_op ops[] = {CS_OP_REDUCE_MEAN, CS_OP_REDUCE_SUM, CS_OP_REDUCE_MAX,
+                              CS_OP_REDUCE_MIN};
+  cs_shape big = cc_shape4(2, 32, 9, 7), odd = cc_shape4(3, 13, 5, 6), flat = cc_shape2(5, 77);
+  cs_shape cube = {3, {4, 6, 50}}, line = {1, {300}};
+  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+    char name[64];
+    const char *op = cs_op_name(ops[i]);
+    snprintf(name, sizeof name, "%s_planes", op);
+    cc_reduce(x, ops[i], name, big, 12, true, 0);
+    snprintf(name, sizeof name, "%s_channels", op);
+    cc_reduce(x, ops[i], name, odd, 2, true, CC_VIEW_IN);
+    snprintf(name, sizeof name, "%s_dropped", op);
+    cc_reduce(x, ops[i], name, odd, 10, false, 0);
+  }
+  cc_reduce(x, CS_OP_REDUCE_SUM, "reduce_all", big, 15, true, 0);
+  cc_reduce(x, CS_OP_REDUCE_SUM, "reduce_images", big, 1, true, CC_VIEW_IN);
+  cc_reduce(x, CS_OP_REDUCE_MEAN, "reduce_images_planes", odd, 13, false, 0);
+  cc_reduce(x, CS_OP_REDUCE_MAX, "reduce_width", big, 8, true, CC_VIEW_OUT);
+  cc_reduce(x, CS_OP_REDUCE_MIN, "reduce_all_but_images", odd, 14, false, CC_VIEW_IN);
+  cc_reduce(x, CS_OP_REDUCE_MEAN, "reduce_long", cc_shape4(1, 3, 67, 71), 12, true, 0);
+  cc_reduce(x, CS_OP_REDUCE_SUM, "reduce_rows", flat, 2, false, 0);
+  cc_reduce(x, CS_OP_REDUCE_SUM, "reduce_columns", flat, 1, false, 0);
+  cc_reduce(x, CS_OP_REDUCE_MEAN, "reduce_cube", cube, 2, false, 0);
+  cc_reduce(x, CS_OP_REDUCE_MAX, "reduce_line", line, 1, true, 0);
+  conformance_spec global = {.op = CS_OP_GLOBAL_MAX_POOL, .n_inputs = 1};
+  global.name = "global_max", global.input = big, global.output = cc_shape4(2, 32, 1, 1);
+  cc_add(x->table, &global, x->layouts, x->n_layouts);
+  global.name = "global_max_odd", global.input = odd, global.output = cc_shape4(3, 13, 1, 1);
+  global.flags = CC_VIEW_IN | CC_VIEW_OUT | CC_VIEW_ODD;
+  cc_add(x->table, &global, x->layouts, x->n_layouts);
+}
+
+static inline void cc_all_instance_norm(cc_context *x) {
+  cs_attrs norm = {.batch_norm = {1e-5}}, wide = {.batch_norm = {0.25}};
+  cc_same(x, CS_OP_INSTANCE_NORM, "instance_norm", cc_shape4(2, 32, 9, 7), &norm, 1, CC_BIAS,
+          CS_ACT_NONE);
+  cc_same(x, CS_OP_INSTANCE_NORM, "instance_norm_odd", cc_shape4(3, 13, 5, 5), &wide, 1, CC_BIAS,
+          CS_ACT_NONE);
+  cc_same(x, CS_OP_INSTANCE_NORM, "instance_norm_view", cc_shape4(2, 40, 6, 5), &norm, 1,
+          CC_BIAS | CC_VIEW_IN | CC_VIEW_OUT, CS_ACT_NONE);
+  cc_same(x, CS_OP_INSTANCE_NORM, "instance_norm_pixel", cc_shape4(2, 5, 1, 1), &norm, 1, CC_BIAS,
+          CS_ACT_NONE);
+  cc_same(x, CS_OP_INSTANCE_NORM, "instance_norm_large", cc_shape4(1, 3, 61, 67), &norm, 1, CC_BIAS,
+          CS_ACT_NONE);
+}
+
 static inline void cc_all_lrn(cc_context *x) {
   cs_attrs five = {.lrn = {5, 1e-4, 0.75, 1.0}}, even = {.lrn = {4, 0.5, 0.75, 2.0}};
   cs_attrs three = {.lrn = {3, 0.9, 0.6, 1.0}}, wide = {.lrn = {9, 0.3, 1.0, 1.5}};
@@ -711,6 +772,8 @@ static inline conformance_table conformance_build(const cs_layout *layouts, int 
   cc_all_pointwise(&x);
   cc_all_binary(&x);
   cc_all_unary(&x);
+  cc_all_reduce(&x);
+  cc_all_instance_norm(&x);
   cc_all_fused(&x);
   cc_all_lrn(&x);
   cc_all_softmax(&x);

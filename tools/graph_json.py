@@ -40,6 +40,7 @@ DEFAULTS = {
     "ConvTranspose": {**WINDOW_DEFAULTS, "group": 1, "bias": True, "output_padding": [0, 0]},
     "Gemm": {"bias": True},
     "BatchNormalization": {"epsilon": 1e-5},
+    "InstanceNormalization": {"epsilon": 1e-5},
     "LeakyRelu": {"alpha": 0.01},
     "Elu": {"alpha": 1.0},
     "Selu": {"alpha": 1.67326319217681884765625, "gamma": 1.05070102214813232421875},
@@ -55,6 +56,7 @@ DEFAULTS = {
 }
 
 
+DEFAULTS.update({f"Reduce{how}": {"axes": None, "keepdims": True} for how in ("Mean", "Sum", "Max", "Min")})
 BINARY = ("Add", "Mul", "Sub", "Div", "Max", "Min", "Pow", "PRelu")
 DEFAULTS.update({op: {"operand": None, "operand_first": False} for op in BINARY})
 
@@ -114,7 +116,10 @@ def node_shape(node, shapes):
         return [first[0], attrs["out_channels"], *transposed_shape(attrs, first)]
     if node.op in ("MaxPool", "AveragePool"):
         return [first[0], first[1], *window_shape(attrs, first)]
-    if node.op == "GlobalAveragePool":
+    if node.op.startswith("Reduce"):
+        axes = {axis % len(first) for axis in attrs["axes"] or range(len(first))}
+        return [1 if i in axes else extent for i, extent in enumerate(first) if i not in axes or attrs["keepdims"]]
+    if node.op in ("GlobalAveragePool", "GlobalMaxPool"):
         return [first[0], first[1], 1, 1]
     if node.op == "Gemm":
         return [first[0], attrs["out_features"]]
@@ -180,6 +185,8 @@ def parameter_shapes(graph, shapes=None):
         elif node.op == "BatchNormalization":
             for what in ("weight", "bias", "running_mean", "running_var"):
                 result[f"{node.name}.{what}"] = [channels]
+        elif node.op == "InstanceNormalization":
+            result[node.name + ".weight"] = result[node.name + ".bias"] = [channels]
         elif node.op in BINARY and attrs["operand"]:
             result[node.name + ".weight"] = list(attrs["operand"])
     return result

@@ -115,6 +115,17 @@ def average_pool(attrs, _, x):
     return sums / F.conv2d(mask, window, None, strides, 0, attrs["dilations"])
 
 
+def instance_norm(attrs, params, x):
+    return F.instance_norm(x, weight=params["weight"], bias=params["bias"], eps=attrs["epsilon"])
+
+
+def reduction(function):
+    def apply(attrs, _, x):
+        axes = attrs["axes"] or list(range(x.dim()))
+        return function(x, dim=axes, keepdim=attrs["keepdims"])
+    return apply
+
+
 def lrn(attrs, _, x):
     """ONNX sums the squares of channels c − ⌊(size − 1) / 2⌋ … c + ⌈(size − 1) / 2⌉. torch's own
     function agrees for odd sizes only."""
@@ -178,6 +189,12 @@ OPERATORS = {
     "MaxPool": max_pool,
     "AveragePool": average_pool,
     "GlobalAveragePool": lambda a, p, x: F.adaptive_avg_pool2d(x, 1),
+    "GlobalMaxPool": lambda a, p, x: F.adaptive_max_pool2d(x, 1),
+    "ReduceMean": reduction(torch.mean),
+    "ReduceSum": reduction(torch.sum),
+    "ReduceMax": reduction(torch.amax),
+    "ReduceMin": reduction(torch.amin),
+    "InstanceNormalization": instance_norm,
     "LRN": lrn,
     "Softmax": lambda a, p, x: torch.softmax(x, a["axis"]),
     "Concat": lambda a, p, *inputs: torch.cat(inputs, a["axis"]),

@@ -17,9 +17,9 @@ RESIDUAL_SCALE, MAX_POOL_GAIN = 0.25, 2.0
 RECTIFIERS = {"Relu", "LeakyRelu", "Clip", "PRelu", "Elu", "HardSwish", "Swish"}
 OPERAND_RANGES = {"Mul": (1.0, 0.1), "Div": (1.0, 0.1), "Pow": (2.0, 0.0),
                   "PRelu": (0.25, 0.1)}
-PASSING = {"BatchNormalization", "Add", "MaxPool", "AveragePool", "GlobalAveragePool", "LRN",
+PASSING = {"BatchNormalization", "InstanceNormalization", "GlobalMaxPool", "Add", "MaxPool", "AveragePool", "GlobalAveragePool", "LRN",
            "Concat", "Pad", "Identity", "Dropout"}
-WEIGHTED = {"Conv", "ConvTranspose", "Gemm", "BatchNormalization"}
+WEIGHTED = {"Conv", "ConvTranspose", "Gemm", "BatchNormalization", "InstanceNormalization"}
 
 
 # ---- Random numbers ----
@@ -119,7 +119,7 @@ def parameter_range(node, what, shape, role):
         return 0.0, math.sqrt(0.03)
     if what == "bias":
         return 0.0, scale * math.sqrt(0.03)
-    if node.op == "BatchNormalization":
+    if node.op in ("BatchNormalization", "InstanceNormalization"):
         return scale, scale * 0.1
     if node.op in graph_json.BINARY:
         return OPERAND_RANGES.get(node.op, (0.0, math.sqrt(0.03)))

@@ -116,19 +116,29 @@ cs_status cs_attr_ints(cs_attr_reader *reader, const char *key, int n, int64_t f
   return CS_OK;
 }
 
-cs_status cs_attr_shape(cs_attr_reader *reader, const char *key, cs_shape *out) {
+cs_status cs_attr_list(cs_attr_reader *reader, const char *key, int64_t min, int64_t max,
+                       int64_t out[CS_MAX_RANK], int *n) {
   const json_t *json = lookup(reader, key);
-  *out = (cs_shape){0};
+  *n = 0;
   if (!json) return CS_OK;
-  size_t n = json_array_size(json);
-  bool good = n >= 1 && n <= CS_MAX_RANK;
-  for (size_t i = 0; good && i < n; i++) {
-    good = in_range(json_array_get(json, i), 1, CS_MAX_EXTENT);
-    if (good) out->dims[i] = json_integer_value(json_array_get(json, i));
+  size_t size = json_array_size(json);
+  bool good = size >= 1 && size <= CS_MAX_RANK;
+  for (size_t i = 0; good && i < size; i++) {
+    good = in_range(json_array_get(json, i), min, max);
+    if (good) out[i] = json_integer_value(json_array_get(json, i));
   }
-  if (!good) return attr_error(reader, key, json, "a list of 1 to 8 extents");
-  out->rank = (int)n;
+  if (!good) {
+    char range[CS_TEXT_SIZE], wanted[CS_TEXT_SIZE + 32];
+    snprintf(wanted, sizeof wanted, "a list of 1 to 8 integers %s", range_text(min, max, range));
+    return attr_error(reader, key, json, wanted);
+  }
+  *n = (int)size;
   return CS_OK;
+}
+
+cs_status cs_attr_shape(cs_attr_reader *reader, const char *key, cs_shape *out) {
+  *out = (cs_shape){0};
+  return cs_attr_list(reader, key, 1, CS_MAX_EXTENT, out->dims, &out->rank);
 }
 
 cs_status cs_attr_bool(cs_attr_reader *reader, const char *key, bool fallback, bool *out) {

@@ -44,6 +44,12 @@
   X(MAX_POOL, "MaxPool")                      \
   X(AVERAGE_POOL, "AveragePool")              \
   X(GLOBAL_AVERAGE_POOL, "GlobalAveragePool") \
+  X(GLOBAL_MAX_POOL, "GlobalMaxPool")         \
+  X(REDUCE_MEAN, "ReduceMean")                \
+  X(REDUCE_SUM, "ReduceSum")                  \
+  X(REDUCE_MAX, "ReduceMax")                  \
+  X(REDUCE_MIN, "ReduceMin")                  \
+  X(INSTANCE_NORM, "InstanceNormalization")   \
   X(LRN, "LRN")                               \
   X(SOFTMAX, "Softmax")                       \
   X(CONCAT, "Concat")                         \
@@ -89,15 +95,21 @@ typedef struct cs_binary_attrs { /* Add, Mul, Sub, Div, Max, Min, Pow, PRelu */
   cs_shape operand;              /* of a constant that stands for one input; rank 0: two inputs */
   bool operand_first;            /* constant op x instead of x op constant */
 } cs_binary_attrs;
+typedef struct cs_reduce_attrs { /* ReduceMean, ReduceSum, ReduceMax, ReduceMin */
+  int n_axes;                    /* 0: all of them, before shapes are inferred */
+  int64_t axes[CS_MAX_RANK];     /* ascending and non-negative once shapes are inferred */
+  bool keepdims;
+} cs_reduce_attrs;
 typedef union cs_attrs {
   cs_conv_attrs conv;
   cs_gemm_attrs gemm;
   cs_pool_attrs pool;
   cs_lrn_attrs lrn;
   cs_binary_attrs binary;
+  cs_reduce_attrs reduce;
   struct {
     double epsilon;
-  } batch_norm;
+  } batch_norm; /* and InstanceNormalization */
   struct {
     double alpha, beta;
   } unary; /* of Elu … Gelu, in the order of cs_unary_info */
@@ -243,6 +255,11 @@ bool cs_op_is_binary(cs_op op);
 bool cs_op_has_operand(const cs_op_desc *desc);
 /* That constant as backends lay it out: dense in the output's layout, right-aligned to its rank. */
 cs_tensor_desc cs_op_operand(const cs_op_desc *desc, cs_dtype dtype);
+/* What ReduceMean … ReduceMin and the global pools reduce: `reduced[axis]` of the input's axes;
+ * false: another operator. */
+bool cs_op_reduces(const cs_op_desc *desc, bool reduced[CS_MAX_RANK]);
+/* The output of such an operator with the input's axes, extents of 1 for those reduced. */
+cs_tensor_desc cs_op_kept_output(const cs_op_desc *desc);
 /* Whether an input (or the weight: index n_inputs) has to be positive for the result to be a number
  * of ordinary size: a divisor, the base of a power, what a root is taken of. */
 bool cs_op_wants_positive(const cs_op_desc *desc, int index);

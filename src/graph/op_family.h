@@ -37,6 +37,9 @@ cs_status cs_attr_int(cs_attr_reader *reader, const char *key, int64_t fallback,
 /* A list of exactly n integers; `fallback` fills them all. */
 cs_status cs_attr_ints(cs_attr_reader *reader, const char *key, int n, int64_t fallback,
                        int64_t min, int64_t max, int64_t *out) CS_MUST_USE;
+/* A list of 1 to CS_MAX_RANK integers; nothing given leaves *n at 0. */
+cs_status cs_attr_list(cs_attr_reader *reader, const char *key, int64_t min, int64_t max,
+                       int64_t out[CS_MAX_RANK], int *n) CS_MUST_USE;
 /* A list of 1 to CS_MAX_RANK extents; nothing given leaves rank 0. */
 cs_status cs_attr_shape(cs_attr_reader *reader, const char *key, cs_shape *out) CS_MUST_USE;
 cs_status cs_attr_bool(cs_attr_reader *reader, const char *key, bool fallback,
@@ -78,7 +81,7 @@ const cs_unary_info *cs_op_unary(cs_op op);
 extern const cs_op_family cs_family_conv, cs_family_conv_transpose, cs_family_gemm, cs_family_pool,
     cs_family_global_pool, cs_family_unary, cs_family_binary, cs_family_batch_norm, cs_family_lrn,
     cs_family_softmax, cs_family_concat, cs_family_flatten, cs_family_pad, cs_family_identity,
-    cs_family_copy;
+    cs_family_copy, cs_family_reduce, cs_family_instance_norm;
 
 /* Shape checks that families share. */
 cs_status cs_want_rank(const cs_place *place, const cs_shape *input, int rank) CS_MUST_USE;

@@ -1,4 +1,4 @@
-/* BatchNormalization, LRN, Softmax. */
+/* BatchNormalization, InstanceNormalization, LRN, Softmax. */
 #include "graph/op_family.h"
 
 static cs_status batch_norm_parse(cs_attr_reader *reader, cs_op op, cs_attrs *attrs) {
@@ -47,6 +47,41 @@ const cs_op_family cs_family_batch_norm = {.min_inputs = 1,
                                            .weight_shape = batch_norm_weight,
                                            .has_bias = batch_norm_has_bias,
                                            .flops = batch_norm_flops};
+
+static cs_status instance_norm_infer(const cs_place *place, cs_op op, cs_attrs *attrs,
+                                     const cs_shape *inputs, int n_inputs, cs_shape *out) {
+  (void)op;
+  (void)attrs;
+  (void)n_inputs;
+  *out = *inputs;
+  return cs_want_rank(place, inputs, 4);
+}
+
+/* Mean, deviations, their squares' sum, scale and shift. */
+static double instance_norm_flops(const cs_op_desc *desc) {
+  return 6.0 * cs_shape_count(&desc->output.shape);
+}
+
+static int64_t instance_norm_reduction(const cs_op_desc *desc) {
+  return desc->inputs[0].shape.dims[2] * desc->inputs[0].shape.dims[3];
+}
+
+/* Statistics are the input's own, so that epsilon is not in the weights. */
+static void instance_norm_sign(cs_op op, const cs_attrs *attrs, cs_strbuf *out) {
+  (void)op;
+  cs_strbuf_printf(out, " epsilon=%.17g", attrs->batch_norm.epsilon);
+}
+
+const cs_op_family cs_family_instance_norm = {.min_inputs = 1,
+                                              .max_inputs = 1,
+                                              .parse = batch_norm_parse,
+                                              .save = batch_norm_save,
+                                              .infer = instance_norm_infer,
+                                              .weight_shape = batch_norm_weight,
+                                              .has_bias = batch_norm_has_bias,
+                                              .flops = instance_norm_flops,
+                                              .reduction = instance_norm_reduction,
+                                              .sign = instance_norm_sign};
 
 static cs_status lrn_parse(cs_attr_reader *reader, cs_op op, cs_attrs *attrs) {
   (void)op;

@@ -170,6 +170,9 @@ cs_status cs_onnx_fold_arithmetic(cs_onnx_node *node, cs_onnx_value *const *inpu
   cs_onnx_item *items = NULL;
   cs_op op;
   if (!cs_op_parse(node->proto->op_type, &op)) return CS_OK;
+  if (node->proto->n_input != 2) {
+    return cs_onnx_refuse(node, "found %zu constants, wanted two", node->proto->n_input);
+  }
   if (n_a != 1 && n_b != 1 && !cs_shape_equal(a, b)) {
     return cs_onnx_refuse(node, "found constants of %lld and %lld numbers, wanted as many, or one",
                           (long long)n_a, (long long)n_b);

@@ -128,6 +128,11 @@ cs_status cs_onnx_become(cs_onnx_node *node, cs_op op, const cs_attrs *attrs,
 cs_status cs_onnx_add_param(cs_onnx_node *node, const cs_onnx_data *draft, const char *what,
                             const cs_onnx_value *constant, cs_onnx_param param) CS_MUST_USE;
 
+/* A binary operator of a tensor and a constant of any shape that broadcasts. */
+cs_status cs_onnx_emit_operand(cs_onnx_node *node, const char *suffix, cs_op op,
+                               const cs_onnx_data *data, const cs_onnx_value *constant,
+                               bool constant_first, cs_onnx_data *out) CS_MUST_USE;
+
 /* One node: folded, converted or refused. */
 cs_status cs_onnx_visit(cs_onnx_import *import, int index) CS_MUST_USE;
 
@@ -196,7 +201,7 @@ cs_status cs_onnx_unary(cs_onnx_node *node) CS_MUST_USE;
 cs_status cs_onnx_gelu(cs_onnx_node *node) CS_MUST_USE;
 cs_status cs_onnx_clip(cs_onnx_node *node) CS_MUST_USE;
 cs_status cs_onnx_binary(cs_onnx_node *node) CS_MUST_USE;
-cs_status cs_onnx_sum(cs_onnx_node *node) CS_MUST_USE;
+cs_status cs_onnx_nary(cs_onnx_node *node) CS_MUST_USE;
 cs_status cs_onnx_softmax(cs_onnx_node *node) CS_MUST_USE;
 cs_status cs_onnx_lrn(cs_onnx_node *node) CS_MUST_USE;
 cs_status cs_onnx_concat(cs_onnx_node *node) CS_MUST_USE;
@@ -207,7 +212,8 @@ cs_status cs_onnx_cast(cs_onnx_node *node) CS_MUST_USE;
 cs_status cs_onnx_flatten(cs_onnx_node *node) CS_MUST_USE;
 cs_status cs_onnx_reshape(cs_onnx_node *node) CS_MUST_USE;
 cs_status cs_onnx_squeeze(cs_onnx_node *node) CS_MUST_USE;
-cs_status cs_onnx_reduce_mean(cs_onnx_node *node) CS_MUST_USE;
+cs_status cs_onnx_instance_norm(cs_onnx_node *node) CS_MUST_USE;
+cs_status cs_onnx_reduce(cs_onnx_node *node) CS_MUST_USE;
 cs_status cs_onnx_transpose(cs_onnx_node *node) CS_MUST_USE;
 
 #endif

@@ -1,4 +1,5 @@
-/* Gemm and MatMul, BatchNormalization, Add and its kin (with constants: a bias, or an affine map).
+/* Gemm and MatMul, BatchNormalization, InstanceNormalization, Add and its kin (with constants: a
+ * bias, or an affine map).
  */
 #include <string.h>
 
@@ -107,7 +108,36 @@ cs_status cs_onnx_batch_norm(cs_onnx_node *node) {
   return CS_OK;
 }
 
-/* ---- Add, Sub, Mul, Div, Pow, Max, Min ---- */
+cs_status cs_onnx_instance_norm(cs_onnx_node *node) {
+  static const char *const names[] = {"weight", "bias"};
+  cs_onnx_data input, data;
+  cs_onnx_value *constants[2];
+  cs_attrs attrs = {0};
+  bool there;
+  char text[CS_TEXT_SIZE];
+  CS_RETURN_IF_ERROR(cs_onnx_real(node, "epsilon", 1e-5, &attrs.batch_norm.epsilon));
+  for (size_t i = 0; i < 2; i++) {
+    CS_RETURN_IF_ERROR(cs_onnx_constant_in(node, 1 + i, false, &constants[i]));
+  }
+  CS_RETURN_IF_ERROR(cs_onnx_data_in(node, 0, &input, &there));
+  if (!there || !constants[0] || !constants[1]) return CS_OK;
+  CS_RETURN_IF_ERROR(cs_onnx_emit(node, NULL, CS_OP_INSTANCE_NORM, &attrs, &input, 1, &data));
+  if (node->refused) return CS_OK;
+  int64_t channels = input.shape.dims[1];
+  for (size_t i = 0; i < 2; i++) {
+    const cs_shape *shape = &constants[i]->data.shape;
+    if (shape->rank != 1 || shape->dims[0] != channels) {
+      return cs_onnx_refuse(node, "input %zu: found shape %s, wanted [%lld]", 1 + i,
+                            cs_shape_text(shape, text), (long long)channels);
+    }
+    cs_onnx_param param = {.scale = 1.0, .count = channels};
+    CS_RETURN_IF_ERROR(cs_onnx_add_param(node, &data, names[i], constants[i], param));
+  }
+  cs_onnx_give(node, &data);
+  return CS_OK;
+}
+
+/* ---- Add, Sub, Mul, Div, Pow, PRelu ---- */
 
 /* Whether a constant is one number, or one per channel of [N, C] or [N, C, H, W]. ONNX lines axes
  * up from the last one. */
@@ -188,11 +218,25 @@ static bool is_square(cs_op op, const cs_onnx_value *constant, const cs_onnx_ite
   return real ? items[0].real == 2.0 : items[0].whole == 2;
 }
 
+cs_status cs_onnx_emit_operand(cs_onnx_node *node, const char *suffix, cs_op op,
+                               const cs_onnx_data *data, const cs_onnx_value *constant,
+                               bool constant_first, cs_onnx_data *out) {
+  cs_attrs attrs = {.binary = {.operand = constant->data.shape, .operand_first = constant_first}};
+  cs_shape *operand = &attrs.binary.operand;
+  *out = (cs_onnx_data){.source = CS_ONNX_NOWHERE};
+  if (operand->rank == 0) *operand = (cs_shape){1, {1}};
+  if (cs_onnx_count(operand) < 1) {
+    return cs_onnx_refuse(node, "input (\"%.80s\"): found a constant without elements",
+                          constant->name);
+  }
+  CS_RETURN_IF_ERROR(cs_onnx_emit(node, suffix, op, &attrs, data, 1, out));
+  cs_onnx_param param = {.scale = 1.0, .count = cs_onnx_count(operand)};
+  return cs_onnx_add_param(node, out, "weight", constant, param);
+}
+
 /* The constant becomes the node's weight. */
 static cs_status with_operand(cs_onnx_node *node, const cs_onnx_value *data,
                               cs_onnx_value *constant, bool constant_first) {
-  cs_attrs attrs = {.binary = {.operand = constant->data.shape, .operand_first = constant_first}};
-  cs_shape *operand = &attrs.binary.operand;
   const cs_onnx_item *items;
   cs_onnx_data made;
   cs_op op;
@@ -202,14 +246,8 @@ static cs_status with_operand(cs_onnx_node *node, const cs_onnx_value *data,
     const cs_onnx_data twice[2] = {data->data, data->data};
     return cs_onnx_become(node, CS_OP_MUL, NULL, twice, 2);
   }
-  if (operand->rank == 0) *operand = (cs_shape){1, {1}};
-  if (cs_onnx_count(operand) < 1) {
-    return cs_onnx_refuse(node, "input (\"%.80s\"): found a constant without elements",
-                          constant->name);
-  }
-  CS_RETURN_IF_ERROR(cs_onnx_emit(node, NULL, op, &attrs, &data->data, 1, &made));
-  cs_onnx_param param = {.scale = 1.0, .count = cs_onnx_count(operand)};
-  CS_RETURN_IF_ERROR(cs_onnx_add_param(node, &made, "weight", constant, param));
+  CS_RETURN_IF_ERROR(
+      cs_onnx_emit_operand(node, NULL, op, &data->data, constant, constant_first, &made));
   cs_onnx_give(node, &made);
   return CS_OK;
 }

@@ -1,5 +1,4 @@
-/* What moves no elements, or can be told as a Flatten: Flatten, Reshape, Squeeze, Transpose; and
- * ReduceMean, which is a global pool. */
+/* What moves no elements, or can be told as a Flatten: Flatten, Reshape, Squeeze, Transpose. */
 #include <stdlib.h>
 
 #include "onnx/import.h"
@@ -172,30 +171,4 @@ cs_status cs_onnx_transpose(cs_onnx_node *node) {
   }
   if (moves) return cs_onnx_refuse(node, "found axes that change places, wanted none to");
   return become_shape(node, &input, &wanted);
-}
-
-/* ---- ReduceMean ---- */
-
-cs_status cs_onnx_reduce_mean(cs_onnx_node *node) {
-  cs_onnx_data input, pooled;
-  int64_t axes[CS_MAX_RANK], keep, nothing;
-  int n;
-  bool there;
-  CS_RETURN_IF_ERROR(cs_onnx_int(node, "keepdims", 1, &keep));
-  CS_RETURN_IF_ERROR(cs_onnx_int(node, "noop_with_empty_axes", 0, &nothing));
-  CS_RETURN_IF_ERROR(cs_onnx_data_in(node, 0, &input, &there));
-  if (!there) return CS_OK;
-  CS_RETURN_IF_ERROR(cs_onnx_axes(node, 1, 18, input.shape.rank, axes, &n));
-  if (node->refused) return CS_OK;
-  if (n <= 0 && nothing) return cs_onnx_become(node, CS_OP_IDENTITY, NULL, &input, 1);
-  bool spatial = input.shape.rank == 4 && n == 2 && axes[0] + axes[1] == 5 &&
-                 cs_max_i64(axes[0], axes[1]) == 3;
-  if (!spatial) {
-    return cs_onnx_refuse(node, "axes: wanted the two spatial ones of a tensor of 4 axes");
-  }
-  if (keep) return cs_onnx_become(node, CS_OP_GLOBAL_AVERAGE_POOL, NULL, &input, 1);
-  CS_RETURN_IF_ERROR(
-      cs_onnx_emit(node, "GlobalAveragePool", CS_OP_GLOBAL_AVERAGE_POOL, NULL, &input, 1, &pooled));
-  cs_attrs attrs = {.axis = {1}};
-  return cs_onnx_become(node, CS_OP_FLATTEN, &attrs, &pooled, 1);
 }

@@ -84,29 +84,6 @@ static cs_status all_data(cs_onnx_node *node, cs_onnx_data **out, bool *there) {
   return CS_OK;
 }
 
-/* Of more than two: a chain of additions, of which the last has the node's name. */
-cs_status cs_onnx_sum(cs_onnx_node *node) {
-  cs_status st = CS_OK;
-  cs_onnx_data *inputs = NULL;
-  bool there;
-  int n = (int)node->proto->n_input;
-  CS_TRY(st, all_data(node, &inputs, &there), done);
-  if (!there) goto done;
-  if (n == 1) {
-    st = cs_onnx_become(node, CS_OP_IDENTITY, NULL, inputs, 1);
-    goto done;
-  }
-  for (int i = 1; i < n; i++) {
-    cs_onnx_data pair[2] = {inputs[0], inputs[i]};
-    CS_TRY(st, cs_onnx_emit(node, i < n - 1 ? "Add" : NULL, CS_OP_ADD, NULL, pair, 2, &inputs[0]),
-           done);
-  }
-  cs_onnx_give(node, &inputs[0]);
-done:
-  free(inputs);
-  return st;
-}
-
 cs_status cs_onnx_concat(cs_onnx_node *node) {
   cs_status st = CS_OK;
   cs_onnx_data *inputs = NULL;

@@ -209,8 +209,5 @@ cs_status cs_onnx_global_pool(cs_onnx_node *node) {
   if (strcmp(node->proto->op_type, "GlobalAveragePool") == 0) {
     return cs_onnx_become(node, CS_OP_GLOBAL_AVERAGE_POOL, NULL, &input, 1);
   }
-  cs_attrs attrs = {.pool = {.kernel = {input.shape.dims[2], input.shape.dims[3]},
-                             .strides = {1, 1},
-                             .dilations = {1, 1}}};
-  return cs_onnx_become(node, CS_OP_MAX_POOL, &attrs, &input, 1);
+  return cs_onnx_become(node, CS_OP_GLOBAL_MAX_POOL, NULL, &input, 1);
 }

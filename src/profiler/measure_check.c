@@ -36,6 +36,8 @@ static bool images_independent(const cs_op_desc *desc) {
   for (int i = 0; i < desc->n_inputs; i++) {
     if (desc->inputs[i].shape.rank < 2 || desc->inputs[i].shape.dims[0] != n) return false;
   }
+  bool reduced[CS_MAX_RANK];
+  if (cs_op_reduces(desc, reduced)) return !reduced[0];
   if (cs_op_is_binary(desc->op)) return binary_by_image(desc);
   if (desc->op == CS_OP_PAD) return desc->attrs.pad.pads[0] == 0 && desc->attrs.pad.pads[4] == 0;
   if (desc->op == CS_OP_SOFTMAX) return desc->attrs.axis.axis > 0;

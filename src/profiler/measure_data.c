@@ -83,7 +83,7 @@ cs_status cs_measure_make_weights(const float *normals, const cs_op_desc *desc, 
                                   float **bias) {
   int64_t n_weight = cs_op_weight_elements(desc), n_bias = cs_op_bias_elements(desc);
   cs_dtype storage = cs_precision_storage(desc->precision);
-  bool scale = desc->op == CS_OP_BATCH_NORM;
+  bool scale = desc->op == CS_OP_BATCH_NORM || desc->op == CS_OP_INSTANCE_NORM;
   if (n_weight > 0) {
     double deviation = scale ? 0.1 : 1 / sqrt((double)cs_op_reduction(desc));
     CS_RETURN_IF_ERROR(take(normals, n_weight, 700001, scale ? 1 : 0, deviation, weight));

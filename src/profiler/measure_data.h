@@ -11,9 +11,9 @@ cs_status cs_measure_normals(float **out) CS_MUST_USE;
  * inputs get different values. */
 cs_status cs_measure_make_input(const float *normals, const cs_tensor_desc *desc, int index,
                                 bool positive, void **out) CS_MUST_USE;
-/* Weight of variance 1 / reduction length (BatchNormalization: a scale around 1; a constant operand
- * that wants to be positive: as an input) and bias, rounded to the storage type; NULL where the
- * operation has none. */
+/* Weight of variance 1 / reduction length (BatchNormalization, InstanceNormalization: a scale
+ * around 1; a constant operand that wants to be positive: as an input) and bias, rounded to the
+ * storage type; NULL where the operation has none. */
 cs_status cs_measure_make_weights(const float *normals, const cs_op_desc *desc, float **weight,
                                   float **bias) CS_MUST_USE;
 

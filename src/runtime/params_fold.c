@@ -196,6 +196,27 @@ done:
   return st;
 }
 
+/* Scale and shift as they are: the statistics are the input's. */
+static cs_status instance_norm_node(const cs_params *params, const cs_graph *graph,
+                                    const cs_node *node, cs_node_params *out) {
+  int64_t channels = graph->values[node->inputs[0]].shape.dims[1];
+  cs_params_array bias = {0};
+  cs_status st = CS_OK;
+  CS_TRY(st, fetch(params, node->name, "weight", channels, &out->raw), done);
+  CS_TRY(st, fetch(params, node->name, "bias", channels, &bias), done);
+  out->own_bias = cs_calloc((size_t)channels, sizeof *out->own_bias);
+  if (!out->own_bias) {
+    st = cs_no_memory(node->name, (size_t)channels * sizeof *out->own_bias);
+    goto done;
+  }
+  memcpy(out->own_bias, bias.data, (size_t)channels * sizeof *out->own_bias);
+  out->weight = out->raw.data;
+  out->n_weight = out->n_bias = channels;
+done:
+  cs_params_close(params, &bias);
+  return st;
+}
+
 /* The constant of an Add … Pow, where there is one. */
 static cs_status operand_node(const cs_params *params, const cs_node *node, cs_node_params *out) {
   int64_t elements;
@@ -217,6 +238,9 @@ cs_status cs_node_params_open(const cs_params *params, const cs_graph *graph, in
     case CS_OP_CONV_TRANSPOSE:
     case CS_OP_GEMM:
       st = weighted_node(params, graph, it, out);
+      break;
+    case CS_OP_INSTANCE_NORM:
+      st = instance_norm_node(params, graph, it, out);
       break;
     case CS_OP_BATCH_NORM:
       st = batch_norm_node(params, graph, it, out);

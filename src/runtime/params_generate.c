@@ -26,6 +26,8 @@ static bool is_rectifier(cs_op op) {
 static bool passes_through(cs_op op) {
   switch (op) {
     case CS_OP_BATCH_NORM:
+    case CS_OP_INSTANCE_NORM:
+    case CS_OP_GLOBAL_MAX_POOL:
     case CS_OP_ADD:
     case CS_OP_MAX_POOL:
     case CS_OP_AVERAGE_POOL:
@@ -43,7 +45,7 @@ static bool passes_through(cs_op op) {
 
 static bool has_weights(cs_op op) {
   return op == CS_OP_CONV || op == CS_OP_CONV_TRANSPOSE || op == CS_OP_GEMM ||
-         op == CS_OP_BATCH_NORM;
+         op == CS_OP_BATCH_NORM || op == CS_OP_INSTANCE_NORM;
 }
 
 /* The first operand of an Add that a node with weights made is its residual branch. */
@@ -126,7 +128,9 @@ static uniform_range range_of(const cs_graph *graph, int index, node_role role,
   if (strcmp(parameter, "running_var") == 0) return (uniform_range){1.0, 0.5};
   if (strcmp(parameter, "running_mean") == 0) return (uniform_range){0.0, sqrt(0.03)};
   if (strcmp(parameter, "bias") == 0) return (uniform_range){0.0, scale * sqrt(0.03)};
-  if (node->op == CS_OP_BATCH_NORM) return (uniform_range){scale, scale * 0.1};
+  if (node->op == CS_OP_BATCH_NORM || node->op == CS_OP_INSTANCE_NORM) {
+    return (uniform_range){scale, scale * 0.1};
+  }
   if (cs_op_is_binary(node->op)) return operand_range(node->op);
   double gain = (role.rectified ? 2.0 : 1.0) / (role.pooled ? MAX_POOL_GAIN : 1.0);
   return (uniform_range){0.0, scale * sqrt(3.0 * gain / fan_in(graph, node))};

@@ -92,7 +92,8 @@ static cs_status error_on_device(const node_check *check, const cs_task *task, c
 /* The weight as the device stores it. Per-channel scale and shift stay f32 on every backend. */
 static cs_status round_weight(const cs_task *task, cs_node_params *its) {
   cs_dtype dtype = task->desc.output.dtype;
-  if (task->desc.op == CS_OP_BATCH_NORM || dtype == CS_DTYPE_F32 || !its->weight) return CS_OK;
+  bool per_channel = task->desc.op == CS_OP_BATCH_NORM || task->desc.op == CS_OP_INSTANCE_NORM;
+  if (per_channel || dtype == CS_DTYPE_F32 || !its->weight) return CS_OK;
   if (!its->own_weight) {
     size_t bytes = (size_t)its->n_weight * sizeof *its->own_weight;
     its->own_weight = cs_calloc(1, bytes);

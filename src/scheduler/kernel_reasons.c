@@ -111,8 +111,14 @@ static cs_kernel_class class_of(cs_op op) {
     case CS_OP_MAX_POOL:
     case CS_OP_AVERAGE_POOL:
     case CS_OP_GLOBAL_AVERAGE_POOL:
+    case CS_OP_GLOBAL_MAX_POOL:
+    case CS_OP_REDUCE_MEAN:
+    case CS_OP_REDUCE_SUM:
+    case CS_OP_REDUCE_MAX:
+    case CS_OP_REDUCE_MIN:
       return CS_KERNEL_POOL;
     case CS_OP_BATCH_NORM:
+    case CS_OP_INSTANCE_NORM:
     case CS_OP_LRN:
     case CS_OP_SOFTMAX:
       return CS_KERNEL_NORMALIZATION;

@@ -202,7 +202,28 @@ class Conversion(ImportTest):
                          [("y/GlobalAveragePool", "GlobalAveragePool"), ("y", "Flatten")])
         self.assertEqual([o[1] for o in self.ops(one("ReduceMean", [2, 4, 4], 18, ("x", "a"), [axes]))],
                          ["GlobalAveragePool"])
-        self.bad(one("ReduceMean", [2, 4, 4], 13, axes=[1]), "it", "ReduceMean", "two spatial ones")
+        self.assertEqual([o[:2] for o in self.ops(one("ReduceMax", [2, 4, 4], 13, axes=[2, 3], keepdims=0))],
+                         [("y/GlobalMaxPool", "GlobalMaxPool"), ("y", "Flatten")])
+
+    def test_reductions(self):
+        axes = onnx.tensor("a", [1], [-1], onnx.INT64)
+        for operator, opset in (("ReduceSum", 13), ("ReduceMean", 18), ("ReduceMax", 18), ("ReduceMin", 18)):
+            with self.subTest(operator):
+                found = self.ops(one(operator, [2, 4, 4], opset, ("x", "a"), [axes], keepdims=0))
+                self.assertEqual([o[1:] for o in found], [(operator, {"axes": [3], "keepdims": False})])
+        self.assertEqual(self.ops(one("ReduceSum", [2, 4], 11, axes=[2, 1]))[0][2],
+                         {"axes": [1, 2], "keepdims": True})
+        self.assertEqual(self.ops(one("ReduceMin", [4], 13, batch=2))[0][2], {"axes": [0, 1], "keepdims": True})
+        self.bad(one("ReduceMean", [2, 4, 4], 13), "symbolic batch")
+
+    def test_instance_normalization(self):
+        tensors = [onnx.tensor("s", [3], [1.0, 2.0, 3.0]), onnx.tensor("b", [3], [4.0, 5.0, 6.0])]
+        graph, params = self.convert(one("InstanceNormalization", [3, 2, 2], 17, ("x", "s", "b"), tensors,
+                                         epsilon=0.5))
+        self.assertEqual([(n["op"], n["attrs"]) for n in graph["nodes"]],
+                         [("InstanceNormalization", {"epsilon": 0.5})])
+        self.assertEqual((params["y.weight"][1], params["y.bias"][1]), ((1.0, 2.0, 3.0), (4.0, 5.0, 6.0)))
+        self.bad(one("InstanceNormalization", [2, 2, 2], 17, ("x", "s", "b"), tensors), "wanted [2]")
 
     def test_matmul_and_bias(self):
         nodes = [onnx.node("MatMul", ["x", "m"], ["h"], "fc"), onnx.node("Add", ["h", "v"], ["y"], "bias")]
@@ -256,6 +277,22 @@ class Conversion(ImportTest):
         graph, params = self.convert(one("Pow", [3], 17, ("x", "k"), [onnx.tensor("k", [], [2.0])]))
         self.assertEqual([(n["op"], n["inputs"]) for n in graph["nodes"]], [("Mul", ["x", "x"])])
         self.assertEqual(params, {})
+
+    def test_chains(self):
+        row = onnx.tensor("k", [2], [1.0, 2.0])
+        graph, params = self.convert(one("Mean", [3, 2, 2], 17, ("k", "x", "x"), [row]))
+        self.assertEqual([(n["name"], n["op"], n["inputs"]) for n in graph["nodes"]],
+                         [("y/Add", "Add", ["x"]), ("y/Add_2", "Add", ["y/Add", "x"]), ("y", "Mul", ["y/Add_2"])])
+        self.assertEqual((params["y/Add.weight"][1], params["y.weight"]),
+                         ((1.0, 2.0), ([1], struct.unpack("<f", struct.pack("<f", 1 / 3)))))
+        for operator in ("Sum", "Max", "Min"):
+            with self.subTest(operator):
+                ours = "Add" if operator == "Sum" else operator
+                found = self.ops(one(operator, [3], 17, ("x", "x", "x")))
+                self.assertEqual([o[:2] for o in found], [("y/" + ours, ours), ("y", ours)])
+                self.assertEqual([o[1] for o in self.ops(one(operator, [3], 17))], ["Identity"])
+        self.bad(one("Sum", [3], 17, ("k", "k"), [row]), "2 constants")
+        self.bad(one("Max", [3], 17, ("k", "k", "k"), [row]), "3 constants")
 
     def test_two_computed_operands(self):
         nodes = [onnx.node("GlobalAveragePool", ["x"], ["p"], "pool")]

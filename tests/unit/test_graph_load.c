@@ -135,6 +135,14 @@ static const bad_document bad_documents[] = {
     {ATTRS("PRelu", "'operand':[4,1,1],'operand_first':true"), "in the first place"},
     {ONE(NODE("p", "GlobalAveragePool", "x") ",{'name':'a','op':'PRelu','inputs':['p','x']}"),
      "found shape [N, 4, 1, 1] and a slope of [N, 4, 8, 8], wanted one that broadcasts to"},
+    {ATTRS("ReduceSum", "'axes':[0]"), "found axis 0 of a symbolic batch"},
+    {ATTRS("ReduceSum", "'keepdims':false"), "found axis 0 of a symbolic batch"},
+    {ATTRS("ReduceSum", "'axes':[1,-3]"), "attrs.axes (node \"a\"): found 1 twice"},
+    {ATTRS("ReduceSum", "'axes':[4]"), "found 4, wanted from -4 to 3"},
+    {"{'schema':'convsched.graph/1','name':'g','inputs':[{'name':'x','shape':[2,3]}],'nodes':["
+     "{'name':'a','op':'ReduceMin','inputs':['x'],'attrs':{'keepdims':false}}],'outputs':['a']}",
+     "attrs.keepdims (node \"a\"): found false for all 2 axes"},
+    {ATTRS("ReduceMax", "'axes':[]"), "found [], wanted a list of 1 to 8 integers from -8 to 7"},
     {ATTRS("HardSwish", "'alpha':1"), "wanted none (the operator has no attributes)"},
 };
 
@@ -267,7 +275,13 @@ static const char later_operators[] =
     "{'name':'sqrt','op':'Sqrt','inputs':['swish']},{'name':'abs','op':'Abs','inputs':['sqrt']},"
     "{'name':'neg','op':'Neg','inputs':['abs']},{'name':'exp','op':'Exp','inputs':['neg']},"
     "{'name':'plus','op':'Softplus','inputs':['exp']},{'name':'erf','op':'Erf','inputs':['plus']},"
-    "{'name':'gelu','op':'Gelu','inputs':['erf']}";
+    "{'name':'gelu','op':'Gelu','inputs':['erf']},"
+    "{'name':'norm','op':'InstanceNormalization','inputs':['gelu'],'attrs':{'epsilon':0.01}},"
+    "{'name':'gmax','op':'GlobalMaxPool','inputs':['norm']},"
+    "{'name':'mean','op':'ReduceMean','inputs':['gmax'],'attrs':{'axes':[1]}},"
+    "{'name':'rsum','op':'ReduceSum','inputs':['mean'],'attrs':{'axes':[-1],'keepdims':false}},"
+    "{'name':'rmax','op':'ReduceMax','inputs':['rsum'],'attrs':{'axes':[2]}},"
+    "{'name':'rmin','op':'ReduceMin','inputs':['rmax'],'attrs':{'axes':[2,1],'keepdims':false}}";
 
 static void round_trip(const char *nodes, const char *output) {
   cs_graph *graph = graph_of("'N',4,16,16", nodes, output), *again = NULL;
@@ -286,7 +300,7 @@ static void round_trip(const char *nodes, const char *output) {
 static void test_round_trip(void **state) {
   (void)state;
   round_trip(every_operator, "'soft'");
-  round_trip(later_operators, "'gelu'");
+  round_trip(later_operators, "'rmin'");
 }
 
 /* A hash that changes makes every stored plan stale: this number may change only on purpose. */
@@ -377,18 +391,20 @@ static void test_params(void **state) {
 
 static void test_params_of_operands(void **state) {
   (void)state;
-  cs_graph *graph = graph_of("'N',4,16,16", later_operators, "'gelu'");
+  cs_graph *graph = graph_of("'N',4,16,16", later_operators, "'rmin'");
   cs_param *params = NULL;
   int n = 0;
   assert_ok(cs_graph_params(graph, &params, &n));
-  const char *const names[] = {"add.weight", "sub.weight", "div.weight", "prelu.weight"};
-  const cs_shape shapes[] = {{4, {1, 4, 1, 16}}, {3, {4, 1, 1}}, {1, {1}}, {3, {4, 1, 1}}};
-  assert_int_equal(n, 4);
+  const char *const names[] = {"add.weight",   "sub.weight",  "div.weight",
+                               "prelu.weight", "norm.weight", "norm.bias"};
+  const cs_shape shapes[] = {{4, {1, 4, 1, 16}}, {3, {4, 1, 1}}, {1, {1}},
+                             {3, {4, 1, 1}},     {1, {4}},       {1, {4}}};
+  assert_int_equal(n, 6);
   for (int i = 0; i < n; i++) {
     assert_string_equal(params[i].name, names[i]);
     assert_true(cs_shape_equal(&params[i].shape, &shapes[i]));
   }
-  assert_int_equal(cs_graph_parameter_count(graph), 64 + 4 + 1 + 4);
+  assert_int_equal(cs_graph_parameter_count(graph), 64 + 4 + 1 + 4 + 8);
   cs_params_free(params, n);
   cs_graph_destroy(graph);
 }

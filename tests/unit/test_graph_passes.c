@@ -265,6 +265,28 @@ static void test_whole_average_pool_is_global(void **state) {
   }
 }
 
+static void test_reductions_of_planes_are_global_pools(void **state) {
+  (void)state;
+  const struct {
+    const char *op, *attrs;
+    cs_op wanted;
+  } reductions[] = {{"ReduceMean", "'axes':[3,2]", CS_OP_GLOBAL_AVERAGE_POOL},
+                    {"ReduceMax", "'axes':[-2,-1]", CS_OP_GLOBAL_MAX_POOL},
+                    {"ReduceSum", "'axes':[2,3]", CS_OP_REDUCE_SUM},
+                    {"ReduceMean", "'axes':[1,3]", CS_OP_REDUCE_MEAN},
+                    {"ReduceMean", "'axes':[2,3],'keepdims':false", CS_OP_REDUCE_MEAN}};
+  for (size_t i = 0; i < sizeof reductions / sizeof *reductions; i++) {
+    char nodes[256];
+    snprintf(nodes, sizeof nodes, "{'name':'a','op':'%s','inputs':['x'],'attrs':{%s}}",
+             reductions[i].op, reductions[i].attrs);
+    cs_graph *graph = graph_of("2,4,8,8", nodes, "'a'");
+    cs_graph *out = passed(graph, CS_PASSES_ALL, NULL);
+    assert_int_equal(node_of(out, "a")->op, reductions[i].wanted);
+    cs_graph_destroy(out);
+    cs_graph_destroy(graph);
+  }
+}
+
 /* A projection written behind the branch it joins still leaves the sum to the longer branch. */
 static void test_residual_goes_to_the_longer_branch(void **state) {
   (void)state;
@@ -377,6 +399,7 @@ int main(void) {
       cmocka_unit_test(test_residual_details),
       cmocka_unit_test(test_broadcast_additions_stay),
       cmocka_unit_test(test_gates),
+      cmocka_unit_test(test_reductions_of_planes_are_global_pools),
       cmocka_unit_test(test_whole_average_pool_is_global),
       cmocka_unit_test(test_residual_made_later),
       cmocka_unit_test(test_residual_goes_to_the_longer_branch),

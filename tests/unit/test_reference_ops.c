@@ -297,6 +297,45 @@ static void activations_and_pairs(void **state) {
   expect(&d, inputs, NULL, NULL, product, 3);
 }
 
+/* x [1, 2, 1, 3] */
+static void reductions(void **state) {
+  (void)state;
+  const double x[] = {1, -2, 3, 4, 6, -8};
+  const double *inputs[] = {x};
+  cs_op_desc d = op_of(CS_OP_REDUCE_SUM, plain(1, 2, 1, 3), plain(1, 2, 1, 1));
+  d.attrs.reduce = (cs_reduce_attrs){.n_axes = 2, .axes = {2, 3}, .keepdims = true};
+  expect(&d, inputs, NULL, NULL, (const double[]){2, 2}, 2);
+  expect_magnitude(&d, inputs, NULL, NULL, (const double[]){6, 18}, 2);
+  d.op = CS_OP_REDUCE_MEAN;
+  expect(&d, inputs, NULL, NULL, (const double[]){2.0 / 3, 2.0 / 3}, 2);
+  expect_magnitude(&d, inputs, NULL, NULL, (const double[]){2, 6}, 2);
+  d.op = CS_OP_REDUCE_MIN;
+  expect(&d, inputs, NULL, NULL, (const double[]){-2, -8}, 2);
+  d.op = CS_OP_GLOBAL_MAX_POOL;
+  expect(&d, inputs, NULL, NULL, (const double[]){3, 6}, 2);
+  /* Over the channels, whose axis goes. */
+  const cs_shape dropped = {3, {1, 1, 3}};
+  d.op = CS_OP_REDUCE_MAX, d.output = cs_tensor_dense(&dropped, CS_DTYPE_F32, CS_LAYOUT_NCHW);
+  d.attrs.reduce = (cs_reduce_attrs){.n_axes = 1, .axes = {1}};
+  expect(&d, inputs, NULL, NULL, (const double[]){4, 6, 3}, 3);
+  const double holes[] = {1, NAN, 3, 4, 6, -8};
+  double value[3];
+  assert_true(cs_reference_run(&d, (const double *const[]){holes}, NULL, NULL, value, NULL, 1) ==
+              CS_OK);
+  assert_true(value[0] == 4 && isnan(value[1]) && value[2] == 3);
+}
+
+/* Planes of mean 2 and variance 5, and of one number four times. */
+static void instances_are_normalised(void **state) {
+  (void)state;
+  const double x[] = {-1, 1, 3, 5, 7, 7, 7, 7};
+  const float scale[] = {2, 3}, shift[] = {1, -1};
+  cs_op_desc d = op_of(CS_OP_INSTANCE_NORM, plain(1, 2, 2, 2), plain(1, 2, 2, 2));
+  d.has_bias = true, d.attrs.batch_norm.epsilon = 4; /* √(5 + 4) = 3 */
+  expect(&d, (const double *const[]){x}, scale, shift,
+         (const double[]){-1, 1.0 / 3, 5.0 / 3, 3, -1, -1, -1, -1}, 8);
+}
+
 /* Values of Python's math module. */
 static void functions_of_one_number(void **state) {
   (void)state;
@@ -414,6 +453,8 @@ int main(void) {
       cmocka_unit_test(pad_adds_its_value_around),
       cmocka_unit_test(batch_norm_scales_and_shifts_channels),
       cmocka_unit_test(activations_and_pairs),
+      cmocka_unit_test(reductions),
+      cmocka_unit_test(instances_are_normalised),
       cmocka_unit_test(functions_of_one_number),
       cmocka_unit_test(operands_are_broadcast),
       cmocka_unit_test(constants_stand_for_either_operand),

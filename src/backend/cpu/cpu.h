@@ -61,9 +61,9 @@ cs_status dnn_run(const dnn_binding *binding) CS_MUST_USE;
  */
 
 bool cpu_loop_exists(const cs_op_desc *desc);
-/* `weights`: scale then shift for BatchNormalization, weights then bias for ConvTranspose, the
- * constant of a binary operator as cs_op_operand says; else NULL. A residual is not taken; the
- * fused activation is. */
+/* `weights`: scale then shift for BatchNormalization and InstanceNormalization, weights then bias
+ * for ConvTranspose, the constant of a binary operator as cs_op_operand says; else NULL. A residual
+ * is not taken; the fused activation is. */
 void cpu_loop_run(const cs_op_desc *desc, const void *const *inputs, const float *weights,
                   void *output);
 /* Logical copy; any storage types. Lanes that pad a blocked layout become zeros. */
@@ -75,6 +75,10 @@ void cpu_epilogue(const cs_tensor_desc *y_desc, void *y, const cs_tensor_desc *r
 /* Add … PRelu, broadcast: a part of cpu_loop_run. */
 void cpu_loop_binary(const cs_op_desc *desc, const void *const *inputs, const float *weights,
                      float *output);
+/* Reductions and InstanceNormalization (`weights`: scale, then shift): as above. */
+void cpu_loop_reduce(const cs_op_desc *desc, const float *input, float *output);
+void cpu_loop_instance_norm(const cs_op_desc *desc, const float *input, const float *weights,
+                            float *output);
 float cpu_activate(cs_activation activation, float x);
 void cpu_clear_padding_lanes(const cs_tensor_desc *desc, void *memory);
 /* Pooling, LRN, Softmax, Pad, GlobalAveragePool, ConvTranspose: a half of cpu_loop_run. */

@@ -185,7 +185,8 @@ static bool describe_pool(const cs_op_desc *desc, dnn_description *d) {
   dnnl_dims_t strides = {1, 1}, kernel = {in[2], in[3]}, dilations = {0, 0}, begin = {0, 0},
               end = {0, 0};
   dnnl_alg_kind_t kind = dnnl_pooling_avg_exclude_padding;
-  if (desc->op != CS_OP_GLOBAL_AVERAGE_POOL) {
+  if (desc->op == CS_OP_GLOBAL_MAX_POOL) kind = dnnl_pooling_max;
+  if (desc->op != CS_OP_GLOBAL_AVERAGE_POOL && desc->op != CS_OP_GLOBAL_MAX_POOL) {
     for (int i = 0; i < 2; i++) {
       strides[i] = a->strides[i], kernel[i] = a->kernel[i], dilations[i] = a->dilations[i] - 1;
       begin[i] = a->pads[i];
@@ -336,6 +337,7 @@ static bool describe_op(const cs_op_desc *desc, bool winograd, dnn_description *
     case CS_OP_MAX_POOL:
     case CS_OP_AVERAGE_POOL:
     case CS_OP_GLOBAL_AVERAGE_POOL:
+    case CS_OP_GLOBAL_MAX_POOL:
       return describe_pool(desc, d);
     case CS_OP_BATCH_NORM:
       return describe_batch_norm(desc, d);

@@ -134,7 +134,13 @@ bool cpu_loop_exists(const cs_op_desc *desc) {
     case CS_OP_PRELU:
     case CS_OP_BATCH_NORM:
     case CS_OP_SOFTMAX:
-      return true;
+    case CS_OP_REDUCE_MEAN:
+    case CS_OP_REDUCE_SUM:
+    case CS_OP_REDUCE_MAX:
+    case CS_OP_REDUCE_MIN:
+      return desc->inputs[0].shape.rank <= 4;
+    case CS_OP_GLOBAL_MAX_POOL:
+    case CS_OP_INSTANCE_NORM:
     case CS_OP_MAX_POOL:
     case CS_OP_AVERAGE_POOL:
     case CS_OP_GLOBAL_AVERAGE_POOL:
@@ -176,6 +182,16 @@ void cpu_loop_run(const cs_op_desc *desc, const void *const *inputs, const float
       args.scale = weights;
       args.shift = weights + desc->output.shape.dims[1];
       cpu_walk(tensors, 2, element_segment, &args);
+      break;
+    case CS_OP_GLOBAL_MAX_POOL:
+    case CS_OP_REDUCE_MEAN:
+    case CS_OP_REDUCE_SUM:
+    case CS_OP_REDUCE_MAX:
+    case CS_OP_REDUCE_MIN:
+      cpu_loop_reduce(desc, inputs[0], output);
+      break;
+    case CS_OP_INSTANCE_NORM:
+      cpu_loop_instance_norm(desc, inputs[0], weights, output);
       break;
     default:
       cpu_loop_window(desc, inputs[0], weights, output);

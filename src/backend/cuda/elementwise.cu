@@ -339,14 +339,14 @@ static int batch_norm_variants(const cs_op_desc *desc, const char **ids, int cap
   return count;
 }
 
-static int64_t batch_norm_weight_bytes(const cs_op_desc *desc) {
+int64_t channel_weight_bytes(const cs_op_desc *desc) {
   return 2 * weight_part_bytes(channels_of(desc) * (int64_t)sizeof(float));
 }
 
-static cs_status batch_norm_pack(const cs_op_desc *desc, const float *weight, const float *bias,
-                                 void *host_out) {
+cs_status channel_pack(const cs_op_desc *desc, const float *weight, const float *bias,
+                       void *host_out) {
   size_t bytes = (size_t)channels_of(desc) * sizeof(float);
-  memset(host_out, 0, (size_t)batch_norm_weight_bytes(desc));
+  memset(host_out, 0, (size_t)channel_weight_bytes(desc));
   memcpy(host_out, weight, bytes);
   memcpy((char *)host_out + weight_part_bytes((int64_t)bytes), bias, bytes);
   return CS_OK;
@@ -369,5 +369,5 @@ static cs_status batch_norm_launch(const cs_op_desc *desc, const char *, const v
   return launch_elementwise(e, stream);
 }
 
-const KernelFamily cs_batch_norm_family = {batch_norm_variants, batch_norm_weight_bytes,
-                                           batch_norm_pack, batch_norm_launch};
+const KernelFamily cs_batch_norm_family = {batch_norm_variants, channel_weight_bytes, channel_pack,
+                                           batch_norm_launch};

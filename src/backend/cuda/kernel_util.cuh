@@ -287,6 +287,12 @@ __device__ __forceinline__ void activate(const Activation &act, float (&v)[V]) {
 
 /* ---- Warp and block reductions ---- */
 
+/* Scale and shift of each channel in f32: what BatchNormalization and InstanceNormalization pack.
+ */
+int64_t channel_weight_bytes(const cs_op_desc *desc);
+cs_status channel_pack(const cs_op_desc *desc, const float *weight, const float *bias,
+                       void *host_out);
+
 __device__ __forceinline__ float warp_sum(float v) {
 #pragma unroll
   for (int lane = 16; lane > 0; lane /= 2) v += __shfl_xor_sync(0xffffffffu, v, lane);
@@ -400,7 +406,8 @@ struct KernelFamily {
 extern const KernelFamily cs_pool_family, cs_pool_strip_family, cs_global_pool_family,
     cs_lrn_family, cs_softmax_family, cs_batch_norm_family, cs_elementwise_family, cs_copy_family,
     cs_pad_family, cs_gemm_family, cs_conv_family, cs_mma_family, cs_tma_family, cs_few_family,
-    cs_mma_transposed_family, cs_tma_transposed_family, cs_gemm_transposed_family;
+    cs_reduce_family, cs_instance_norm_family, cs_mma_transposed_family, cs_tma_transposed_family,
+    cs_gemm_transposed_family;
 
 /* The operators of one number, and the binary ones. */
 bool cs_elementwise_takes(cs_op op);

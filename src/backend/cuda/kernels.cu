@@ -15,6 +15,14 @@ static const KernelFamily *family_of(cs_op op) {
       return &cs_pool_family;
     case CS_OP_GLOBAL_AVERAGE_POOL:
       return &cs_global_pool_family;
+    case CS_OP_GLOBAL_MAX_POOL:
+    case CS_OP_REDUCE_MEAN:
+    case CS_OP_REDUCE_SUM:
+    case CS_OP_REDUCE_MAX:
+    case CS_OP_REDUCE_MIN:
+      return &cs_reduce_family;
+    case CS_OP_INSTANCE_NORM:
+      return &cs_instance_norm_family;
     case CS_OP_LRN:
       return &cs_lrn_family;
     case CS_OP_SOFTMAX:

@@ -10,6 +10,7 @@ struct RefParams {
   const float *weight, *bias;
   const float *scale, *shift; /* of the prologue; NULL: there is none */
   int64_t total, dim[4];
+  int64_t reduced_size[4]; /* of a reduction: extents of the input where it reduces, else 1 */
   cs_attrs attrs;
   cs_activation act, own_act; /* behind the operation; the operation itself */
   cs_activation prologue;
@@ -153,6 +154,44 @@ __device__ RefSum ref_global_pool(const RefParams &p, int64_t n, int64_t c) {
   return {sum.value / count, sum.magnitude / count};
 }
 
+/* Everything at the output element's place on the axes that are not reduced; `at` has 0 on the
+ * others. */
+__device__ RefSum ref_reduce(const RefParams &p, const int64_t (&at)[4]) {
+  bool smallest = p.op == CS_OP_REDUCE_MIN;
+  bool extreme = smallest || p.op == CS_OP_REDUCE_MAX || p.op == CS_OP_GLOBAL_MAX_POOL;
+  double best = smallest ? INFINITY : -INFINITY;
+  RefSum sum = {0, 0};
+  const int64_t *size = p.reduced_size;
+  int64_t length = size[0] * size[1] * size[2] * size[3];
+  for (int64_t i = 0; i < length; i++) {
+    int64_t w = i % size[3], h = i / size[3] % size[2], c = i / size[3] / size[2] % size[1];
+    int64_t n = i / size[3] / size[2] / size[1];
+    double x = ref_load(p.in[0], at[0] + n, at[1] + c, at[2] + h, at[3] + w);
+    ref_add(&sum, x);
+    if ((smallest ? x < best : x > best) || isnan(x)) best = x;
+  }
+  if (extreme) return {best, fabs(best)};
+  double count = p.op == CS_OP_REDUCE_MEAN ? (double)length : 1.0;
+  return {sum.value / count, sum.magnitude / count};
+}
+
+__device__ RefSum ref_instance_norm(const RefParams &p, int64_t n, int64_t c, int64_t h,
+                                    int64_t w) {
+  int64_t height = p.dim[2], width = p.dim[3], count = height * width;
+  RefSum sum = {0, 0};
+  double squares = 0;
+  for (int64_t i = 0; i < count; i++) ref_add(&sum, ref_load(p.in[0], n, c, i / width, i % width));
+  double mean = sum.value / (double)count;
+  for (int64_t i = 0; i < count; i++) {
+    double d = ref_load(p.in[0], n, c, i / width, i % width) - mean;
+    squares += d * d;
+  }
+  double scale = p.weight[c] / sqrt(squares / (double)count + p.attrs.batch_norm.epsilon);
+  double x = ref_load(p.in[0], n, c, h, w), shift = p.bias[c];
+  return {(x - mean) * scale + shift,
+          fabs(scale) * (fabs(x) + sum.magnitude / (double)count) + fabs(shift)};
+}
+
 __device__ RefSum ref_lrn(const RefParams &p, int64_t n, int64_t c, int64_t h, int64_t w) {
   const cs_lrn_attrs &a = p.attrs.lrn;
   int64_t first = c - (a.size - 1) / 2, last = c + a.size / 2;
@@ -261,6 +300,16 @@ __device__ __forceinline__ RefSum ref_element(const RefParams &p, const int64_t 
     case CS_OP_GLOBAL_AVERAGE_POOL:
       sum = ref_global_pool(p, at[0], at[1]);
       break;
+    case CS_OP_GLOBAL_MAX_POOL:
+    case CS_OP_REDUCE_MEAN:
+    case CS_OP_REDUCE_SUM:
+    case CS_OP_REDUCE_MAX:
+    case CS_OP_REDUCE_MIN:
+      sum = ref_reduce(p, at);
+      break;
+    case CS_OP_INSTANCE_NORM:
+      sum = ref_instance_norm(p, at[0], at[1], at[2], at[3]);
+      break;
     case CS_OP_LRN:
       sum = ref_lrn(p, at[0], at[1], at[2], at[3]);
       break;
@@ -284,7 +333,8 @@ __device__ __forceinline__ RefSum ref_element(const RefParams &p, const int64_t 
       sum = ref_pointwise(p, at[0], at[1], at[2], at[3]);
       break;
   }
-  if (p.bias != nullptr && p.op != CS_OP_BATCH_NORM) ref_add(&sum, (double)p.bias[at[1]]);
+  if (p.bias != nullptr && p.op != CS_OP_BATCH_NORM && p.op != CS_OP_INSTANCE_NORM)
+    ref_add(&sum, (double)p.bias[at[1]]);
   if (p.residual >= 0) {
     double added = p.residual == 1 ? ref_load(p.in[1], at[0], at[1], at[2], at[3])
                                    : ref_load(p.in[2], at[0], at[1], at[2], at[3]);
@@ -358,7 +408,11 @@ static cs_status ref_params(const cs_op_desc *desc, const void *const *inputs, c
                     cs_op_name(desc->op));
   for (int i = 0; i < desc->n_inputs; i++) p->in[i] = ref_tensor(&desc->inputs[i], inputs[i]);
   if (cs_op_is_binary(desc->op)) ref_broadcast(desc, inputs, p);
-  View out = view_of(&desc->output);
+  bool reduced[CS_MAX_RANK];
+  bool reduces = cs_op_reduces(desc, reduced);
+  cs_tensor_desc kept = reduces ? cs_op_kept_output(desc) : desc->output;
+  for (int i = 0; i < 4; i++) p->reduced_size[i] = reduces && reduced[i] ? p->in[0].dim[i] : 1;
+  View out = view_of(&kept);
   memcpy(p->dim, out.dim, sizeof out.dim);
   p->total = view_elements(out);
   p->weight = weight, p->bias = desc->has_bias || desc->op == CS_OP_BATCH_NORM ? bias : NULL;
@@ -388,7 +442,8 @@ cs_status cs_cuda_reference_error_launch(const cs_op_desc *desc, const void *con
                                          cs_error_sums *sums, int *n_sums, cudaStream_t stream) {
   RefErrorParams p = {};
   CS_RETURN_IF_ERROR(ref_params(desc, inputs, weight, bias, &p.op));
-  p.out = ref_tensor(&desc->output, output);
+  cs_tensor_desc kept = cs_op_kept_output(desc);
+  p.out = ref_tensor(&kept, output);
   p.sums = sums;
   unsigned block = block_size(p.op.total);
   *n_sums = (int)cs_min_i64((p.op.total + block - 1) / block, CS_CUDA_ERROR_SUMS);

@@ -24,6 +24,8 @@ void ref_lrn_plane(const ref_args *args, int64_t plane);
 void ref_batch_norm_plane(const ref_args *args, int64_t plane);
 void ref_pad_plane(const ref_args *args, int64_t plane);
 void ref_pointwise_plane(const ref_args *args, int64_t plane);
+void ref_reduce_plane(const ref_args *args, int64_t plane);
+void ref_instance_norm_plane(const ref_args *args, int64_t plane);
 void ref_binary_plane(const ref_args *args, int64_t plane);
 void ref_softmax_plane(const ref_args *args, int64_t plane);
 

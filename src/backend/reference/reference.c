@@ -23,7 +23,7 @@ static int64_t elements_from(const cs_shape *shape, int axis) {
 static void finish_plane(const ref_loop *loop, int64_t plane) {
   const ref_args *a = &loop->args;
   const cs_op_desc *d = a->desc;
-  bool has_bias = d->has_bias && d->op != CS_OP_BATCH_NORM;
+  bool has_bias = d->has_bias && d->op != CS_OP_BATCH_NORM && d->op != CS_OP_INSTANCE_NORM;
   if (!has_bias && !d->has_residual && d->activation.kind == CS_ACT_NONE) return;
   const double *residual = d->has_residual ? a->inputs[d->n_inputs - 1] : NULL;
   int64_t channels = d->output.shape.rank > 1 ? d->output.shape.dims[1] : 1;
@@ -73,6 +73,16 @@ static cs_status choose(const cs_op_desc *desc, ref_loop *loop, int64_t *planes)
       break;
     case CS_OP_BATCH_NORM:
       loop->plane = ref_batch_norm_plane;
+      break;
+    case CS_OP_INSTANCE_NORM:
+      loop->plane = ref_instance_norm_plane;
+      break;
+    case CS_OP_GLOBAL_MAX_POOL:
+    case CS_OP_REDUCE_MEAN:
+    case CS_OP_REDUCE_SUM:
+    case CS_OP_REDUCE_MAX:
+    case CS_OP_REDUCE_MIN:
+      loop->plane = ref_reduce_plane;
       break;
     case CS_OP_PAD:
       loop->plane = ref_pad_plane;

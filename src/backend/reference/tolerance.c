@@ -45,6 +45,7 @@ static bool is_curved(cs_act_kind kind) {
 /* Elementary functions (exp, tanh, pow, a reciprocal) in f32 arithmetic, in units of 2^-24. */
 static double function_units(const cs_op_desc *desc) {
   switch (desc->op) {
+    case CS_OP_INSTANCE_NORM:
     case CS_OP_LRN:
     case CS_OP_SOFTMAX:
     case CS_OP_POW:
@@ -85,7 +86,8 @@ static bool moves_only(const cs_op_desc *desc) {
   cs_op op = desc->op;
   if (op == CS_OP_MAX || op == CS_OP_MIN) return desc->activation.kind == CS_ACT_NONE;
   return op == CS_OP_MAX_POOL || op == CS_OP_PAD || op == CS_OP_COPY || op == CS_OP_RELU ||
-         op == CS_OP_CLIP || op == CS_OP_ABS || op == CS_OP_NEG;
+         op == CS_OP_CLIP || op == CS_OP_GLOBAL_MAX_POOL || op == CS_OP_REDUCE_MAX ||
+         op == CS_OP_REDUCE_MIN || op == CS_OP_ABS || op == CS_OP_NEG;
 }
 
 void cs_tolerance(const cs_op_desc *desc, uint32_t notes, double *rel_l2, double *max_scaled) {
