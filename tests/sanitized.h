@@ -13,6 +13,13 @@
 #define CS_TEST_SANITIZED 0
 #endif
 
+/* Hundreds of megabytes that one thread writes take minutes under ThreadSanitizer. */
+#if defined(__SANITIZE_THREAD__)
+#define CS_TEST_THREADS_SANITIZED 1
+#else
+#define CS_TEST_THREADS_SANITIZED 0
+#endif
+
 /* How many random cases run: there a quarter, the first ones of the same sequence. */
 #define RANDOM_CASES(all) (CS_TEST_SANITIZED ? (all) / 4 : (all))
 

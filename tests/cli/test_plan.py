@@ -53,7 +53,11 @@ class Tradeoff(PlanTest):
         self.assertEqual((front["schema"], front["table"]), ("convsched.report/1", "tradeoff"))
         self.assertEqual(front["summary"]["policy"], "streams")
         rows = front["rows"]
-        self.assertIsNone(rows[0]["memory_limit"])
+        # By the times measured here a plan with less may be as fast as the one without a limit.
+        if rows[0]["memory_limit"] is not None:
+            free = self.written("--policy", "streams")
+            self.assertLess(rows[0]["arena_bytes"], free["arena_bytes"])
+            self.assertLessEqual(rows[0]["predicted_us"], free["predicted_us"] + 1e-4)
         for above, row in zip(rows, rows[1:]):
             self.assertLess(row["arena_bytes"], above["arena_bytes"])
             self.assertGreater(row["predicted_us"], above["predicted_us"])
