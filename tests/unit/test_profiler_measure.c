@@ -209,6 +209,20 @@ static void test_first_launches_that_are_slow(void **state) {
   assert_true(measured(f, 0, "slower")->cold_us < 1000);
 }
 
+/* A busy machine, or code that is loaded at first use, makes one of them slow. */
+static void test_a_first_launch_that_is_slow(void **state) {
+  static const fake_candidate planted[] = {{"slower", FAKE_RIGHT, 20, 0, 0},
+                                           {"faster", FAKE_RIGHT, 10, 0, 0}};
+  fixture *f = *state;
+  fake_backend fake = fake_create(planted, 2);
+  fake.first_run_s = 0.1;
+  fake.first_run_of = "faster";
+  add_task(f, "conv1", conv(3));
+  ok(profile(f, &fake));
+  assert_string_equal(known(f, 0)->records[0].candidate.id, "faster");
+  assert_true(measured(f, 0, "faster")->samples > 1);
+}
+
 static void test_admission(void **state) {
   static const fake_candidate planted[] = {
       {"hopeless", FAKE_RIGHT, 500, 0, 0},
@@ -526,6 +540,7 @@ int main(void) {
       TEST(test_candidates_that_are_gone),
       TEST(test_seconds_long_launches),
       TEST(test_first_launches_that_are_slow),
+      TEST(test_a_first_launch_that_is_slow),
       TEST(test_gaps_of_views),
       TEST(test_large_batches),
       TEST_COMPARING(test_admission),
