@@ -24,7 +24,7 @@ const cli_option_entry cli_option_entries[CLI_MAX_ENTRIES] = {
      CLI_PLANNING},
     {{"ablate", KEY_ABLATE, NULL, 0,
       "Measure what the policy's candidates, order, streams, merged launches, priorities, "
-      "partitions and early beginnings bring against `streams`",
+      "partitions, early beginnings and launch-order hints bring against `streams`",
       1},
      CLI_RUNNING},
     {{"overlap", KEY_OVERLAP, NULL, 0,
