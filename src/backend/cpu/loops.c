@@ -122,16 +122,9 @@ static bool padded_past_stride(const cs_conv_attrs *conv) {
 bool cpu_loop_exists(const cs_op_desc *desc) {
   if (desc->output.shape.rank > 4 || desc->has_residual) return false;
   if (is_unary(desc)) return true;
+  if (cs_op_is_binary(desc->op)) return desc->inputs[0].shape.rank <= 4;
   switch (desc->op) {
     case CS_OP_COPY:
-    case CS_OP_ADD:
-    case CS_OP_MUL:
-    case CS_OP_SUB:
-    case CS_OP_DIV:
-    case CS_OP_MAX:
-    case CS_OP_MIN:
-    case CS_OP_POW:
-    case CS_OP_PRELU:
     case CS_OP_BATCH_NORM:
     case CS_OP_SOFTMAX:
     case CS_OP_REDUCE_MEAN:
@@ -168,16 +161,6 @@ void cpu_loop_run(const cs_op_desc *desc, const void *const *inputs, const float
     case CS_OP_COPY:
       cpu_copy(&desc->inputs[0], inputs[0], &desc->output, output);
       return;
-    case CS_OP_ADD:
-    case CS_OP_MUL:
-    case CS_OP_SUB:
-    case CS_OP_DIV:
-    case CS_OP_MAX:
-    case CS_OP_MIN:
-    case CS_OP_POW:
-    case CS_OP_PRELU:
-      cpu_loop_binary(desc, inputs, weights, output);
-      break;
     case CS_OP_BATCH_NORM:
       args.scale = weights;
       args.shift = weights + desc->output.shape.dims[1];
@@ -194,6 +177,10 @@ void cpu_loop_run(const cs_op_desc *desc, const void *const *inputs, const float
       cpu_loop_instance_norm(desc, inputs[0], weights, output);
       break;
     default:
+      if (cs_op_is_binary(desc->op)) {
+        cpu_loop_binary(desc, inputs, weights, output);
+        break;
+      }
       cpu_loop_window(desc, inputs[0], weights, output);
       if (desc->activation.kind != CS_ACT_NONE)
         cpu_epilogue(&desc->output, output, NULL, NULL, desc->activation);

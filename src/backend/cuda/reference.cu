@@ -2,6 +2,7 @@
  * element, double sums. Value and magnitude come out as row-major NCHW doubles, or are compared
  * with an output where they are made: then nothing but a sum for each block is written. */
 #include "backend/cuda/reference.cuh"
+#include "backend/reference/functions.h"
 
 struct RefParams {
   RefTensor in[CS_MAX_OP_INPUTS]; /* of a binary operator: broadcast to the output's shape */
@@ -27,47 +28,6 @@ __device__ __forceinline__ void ref_add(RefSum *sum, double term) {
   sum->magnitude += fabs(term);
 }
 
-__device__ double ref_activate(const cs_activation &act, double x) {
-  switch (act.kind) {
-    case CS_ACT_RELU:
-      return x > 0 ? x : 0;
-    case CS_ACT_LEAKY_RELU:
-      return x > 0 ? x : act.alpha * x;
-    case CS_ACT_CLIP:
-      return fmin(fmax(x, act.alpha), act.beta);
-    case CS_ACT_SIGMOID:
-      return 1.0 / (1.0 + exp(-x));
-    case CS_ACT_TANH:
-      return tanh(x);
-    case CS_ACT_ELU:
-      return x < 0 ? act.alpha * expm1(x) : x;
-    case CS_ACT_HARD_SIGMOID:
-      return fmin(fmax(act.alpha * x + act.beta, 0.0), 1.0);
-    case CS_ACT_HARD_SWISH:
-      return x * fmin(fmax(x / 6 + 0.5, 0.0), 1.0);
-    case CS_ACT_SWISH:
-      return x / (1.0 + exp(-act.alpha * x));
-    case CS_ACT_SELU:
-      return act.beta * (x < 0 ? act.alpha * expm1(x) : x);
-    case CS_ACT_SQRT:
-      return sqrt(x);
-    case CS_ACT_ABS:
-      return fabs(x);
-    case CS_ACT_NEG:
-      return -x;
-    case CS_ACT_EXP:
-      return exp(x);
-    case CS_ACT_SOFTPLUS:
-      return fmax(x, 0.0) + log1p(exp(-fabs(x)));
-    case CS_ACT_ERF:
-      return erf(x);
-    case CS_ACT_GELU:
-      return 0.5 * x * (1 + erf(x * 0.70710678118654752440));
-    default:
-      return x;
-  }
-}
-
 /* A product whose input goes through the prologue first. */
 __device__ void ref_add_product(const RefParams &p, RefSum *sum, double x, int64_t c,
                                 double weight) {
@@ -76,7 +36,7 @@ __device__ void ref_add_product(const RefParams &p, RefSum *sum, double x, int64
     return;
   }
   double product = p.scale[c] * x, shift = p.shift[c];
-  sum->value += ref_activate(p.prologue, product + shift) * weight;
+  sum->value += ref_activation(p.prologue, product + shift) * weight;
   sum->magnitude += (fabs(product) + fabs(shift)) * fabs(weight);
 }
 
@@ -234,27 +194,6 @@ __device__ RefSum ref_pad(const RefParams &p, int64_t n, int64_t c, int64_t h, i
   return {y, fabs(y)};
 }
 
-__device__ double ref_combine(int op, double a, double b) {
-  switch (op) {
-    case CS_OP_ADD:
-      return a + b;
-    case CS_OP_SUB:
-      return a - b;
-    case CS_OP_MUL:
-      return a * b;
-    case CS_OP_DIV:
-      return a / b;
-    case CS_OP_MAX:
-      return a > b || isnan(a) ? a : b;
-    case CS_OP_MIN:
-      return a < b || isnan(a) ? a : b;
-    case CS_OP_PRELU:
-      return a < 0 ? b * a : a;
-    default:
-      return pow(a, b);
-  }
-}
-
 __device__ RefSum ref_binary(const RefParams &p, const int64_t (&at)[4]) {
   double a = ref_load(p.in[0], at[0], at[1], at[2], at[3]), b;
   if (p.constant) {
@@ -264,7 +203,8 @@ __device__ RefSum ref_binary(const RefParams &p, const int64_t (&at)[4]) {
   } else {
     b = ref_load(p.in[1], at[0], at[1], at[2], at[3]);
   }
-  double y = p.constant_first ? ref_combine(p.op, b, a) : ref_combine(p.op, a, b);
+  cs_op op = (cs_op)p.op;
+  double y = p.constant_first ? ref_combine(op, b, a) : ref_combine(op, a, b);
   bool sum = p.op == CS_OP_ADD || p.op == CS_OP_SUB;
   return {y, sum ? fabs(a) + fabs(b) : fabs(y)};
 }
@@ -277,7 +217,7 @@ __device__ RefSum ref_pointwise(const RefParams &p, int64_t n, int64_t c, int64_
   }
   bool sum = p.own_act.kind == CS_ACT_HARD_SIGMOID;
   double magnitude = sum ? fabs(p.own_act.alpha * x) + fabs(p.own_act.beta) : fabs(x);
-  return {ref_activate(p.own_act, x), magnitude};
+  return {ref_activation(p.own_act, x), magnitude};
 }
 
 /* One element, activated; the magnitude is that of the sum before. */
@@ -340,7 +280,7 @@ __device__ __forceinline__ RefSum ref_element(const RefParams &p, const int64_t 
                                    : ref_load(p.in[2], at[0], at[1], at[2], at[3]);
     ref_add(&sum, added);
   }
-  return {ref_activate(p.act, sum.value), sum.magnitude};
+  return {ref_activation(p.act, sum.value), sum.magnitude};
 }
 
 struct RefArrayParams {

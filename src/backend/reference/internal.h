@@ -2,6 +2,7 @@
 #ifndef CONVSCHED_BACKEND_REFERENCE_INTERNAL_H_
 #define CONVSCHED_BACKEND_REFERENCE_INTERNAL_H_
 
+#include "backend/reference/functions.h"
 #include "graph/op.h"
 
 typedef struct ref_args {
@@ -33,8 +34,6 @@ void ref_softmax_plane(const ref_args *args, int64_t plane);
  * also after an error. */
 cs_status ref_apply_prologue(const ref_args *args, int threads, double **value,
                              double **magnitude) CS_MUST_USE;
-
-double ref_activation(cs_activation activation, double x);
 
 static inline void ref_store(const ref_args *args, int64_t at, double value, double magnitude) {
   args->value[at] = value;

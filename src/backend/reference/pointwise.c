@@ -18,27 +18,6 @@ void ref_pointwise_plane(const ref_args *args, int64_t plane) {
   }
 }
 
-static double binary(cs_op op, double a, double b) {
-  switch (op) {
-    case CS_OP_ADD:
-      return a + b;
-    case CS_OP_SUB:
-      return a - b;
-    case CS_OP_MUL:
-      return a * b;
-    case CS_OP_DIV:
-      return a / b;
-    case CS_OP_MAX:
-      return a > b || isnan(a) ? a : b;
-    case CS_OP_MIN:
-      return a < b || isnan(a) ? a : b;
-    case CS_OP_PRELU:
-      return a < 0 ? b * a : a;
-    default:
-      return pow(a, b);
-  }
-}
-
 /* Row-major index into a tensor of shape `from` of what output element `at` reads of it: axes lined
  * up from the last, an extent of 1 repeats. */
 static int64_t broadcast_index(const cs_shape *from, const cs_shape *out, int64_t at) {
@@ -66,7 +45,7 @@ void ref_binary_plane(const ref_args *args, int64_t plane) {
     else
       b = args->inputs[1][broadcast_index(&d->inputs[1].shape, out, at)];
     bool swapped = constant && d->attrs.binary.operand_first;
-    double y = binary(d->op, swapped ? b : a, swapped ? a : b);
+    double y = ref_combine(d->op, swapped ? b : a, swapped ? a : b);
     bool sum = d->op == CS_OP_ADD || d->op == CS_OP_SUB;
     ref_store(args, at, y, sum ? fabs(a) + fabs(b) : fabs(y));
   }

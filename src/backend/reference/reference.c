@@ -94,17 +94,11 @@ static cs_status choose(const cs_op_desc *desc, ref_loop *loop, int64_t *planes)
     case CS_OP_COPY:
       loop->plane = ref_pointwise_plane;
       break;
-    case CS_OP_ADD:
-    case CS_OP_MUL:
-    case CS_OP_SUB:
-    case CS_OP_DIV:
-    case CS_OP_MAX:
-    case CS_OP_MIN:
-    case CS_OP_POW:
-    case CS_OP_PRELU:
-      loop->plane = ref_binary_plane;
-      break;
     default:
+      if (cs_op_is_binary(desc->op)) {
+        loop->plane = ref_binary_plane;
+        break;
+      }
       if (cs_op_own_activation(desc->op, &desc->attrs).kind != CS_ACT_NONE) {
         loop->plane = ref_pointwise_plane;
         break;
