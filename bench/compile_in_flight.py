@@ -3,7 +3,7 @@ reduce-overhead as it comes, whose one CUDA graph runs one request at a time whi
 import torch
 
 from torch_compile import Plain, compiled
-from torch_in_flight import Graphs, Streams
+from torch_in_flight import Graphs
 
 
 class CompiledGraphs(Graphs):

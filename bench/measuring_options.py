@@ -8,6 +8,8 @@ import cell_loop
 import cell_table
 import convsched
 import model_files
+import peer_list
+import records
 
 
 def split(text):
@@ -65,6 +67,34 @@ def cells(text):
     if not found:
         raise argparse.ArgumentTypeError("found none, wanted MODEL/DTYPE/BATCH,…")
     return found
+
+
+def add_shared(parser):
+    """What is measured, with what, where it is kept and for how long."""
+    parser.add_argument("--done", nargs="*", default=[], metavar="FILE", help="records of configurations to skip")
+    parser.add_argument("--most", type=whole(1), default=None, metavar="N", help="at most N configurations")
+    parser.add_argument("--layouts", type=split, default=list(peer_list.LAYOUTS),
+                        help=f"of the peers ({','.join(peer_list.LAYOUTS)})")
+    parser.add_argument("--prepare-seconds", type=limit, default=0, metavar="S",
+                        help="leave out a peer that takes longer to prepare (0: no limit)")
+    parser.add_argument("--search-seconds", type=limit, default=None, metavar="S", help="of coselect's search")
+    parser.add_argument("--lib", default=str(records.ROOT / "build/release/libconvsched.so"))
+    parser.add_argument("--out", required=True, help="JSON lines; appended to")
+    parser.add_argument("--cache-dir", default=None, help="convsched's profile cache")
+    parser.add_argument("--device", default=None, help="default: cuda:0, or cpu with --cpu")
+    parser.add_argument("--cpu", action="store_true", help="compare on the CPU")
+    parser.add_argument("--threads", type=whole(1), default=os.cpu_count(), help="of each CPU contender")
+    parser.add_argument("--seed", type=whole(0), default=0)
+    parser.add_argument("--commit", default=None, help="default: git rev-parse HEAD")
+    parser.add_argument("--time-limit", type=limit, default=0, help="seconds; begins no configuration after")
+
+
+def check_known(options, peers, refuse):
+    """That there are such peers and layouts."""
+    for what, found, wanted in (("--peers", options.peers, peers), ("--layouts", options.layouts, peer_list.LAYOUTS)):
+        unknown = [name for name in found if name not in wanted]
+        if unknown:
+            refuse(f"{what}: found {unknown[0]}, wanted some of {','.join(wanted)}")
 
 
 def check_cells(listed, on_cpu, refuse):

@@ -45,28 +45,14 @@ def arguments():
     parser.add_argument("--batches", type=measuring.wholes, default=[1])
     parser.add_argument("--cells", type=measuring.cells, default=None, metavar="CELL,…",
                         help="MODEL/DTYPE/BATCH: these, in this order, instead of models × dtypes × batches")
-    parser.add_argument("--done", nargs="*", default=[], metavar="FILE", help="records of configurations to skip")
-    parser.add_argument("--most", type=measuring.whole(1), default=None, metavar="N", help="at most N configurations")
     parser.add_argument("--peers", type=measuring.split, default=None,
                         help=f"default: all on a GPU ({','.join(peer_list.GPU)}); onnxruntime,eager with --cpu\n"
                              f"(of {','.join(peer_list.CPU)})")
-    parser.add_argument("--layouts", type=measuring.split, default=list(peer_list.LAYOUTS), help="of the peers (nchw,nhwc)")
-    parser.add_argument("--prepare-seconds", type=measuring.limit, default=0, metavar="S",
-                        help="leave out a peer that takes longer to prepare (0: no limit)")
     parser.add_argument("--max-autotune", type=measuring.limit, default=0, metavar="S",
                         help="also torch.compile's max-autotune, in a process ended after S seconds; outside the ratio")
-    parser.add_argument("--search-seconds", type=measuring.limit, default=None, metavar="S", help="of coselect's search")
     parser.add_argument("--policies", type=measuring.split, default=["sequential", "streams"])
     parser.add_argument("--rounds", type=measuring.whole(LEAST_ROUNDS), default=50, help="samples of each contender")
-    parser.add_argument("--lib", default=str(records.ROOT / "build/release/libconvsched.so"))
-    parser.add_argument("--out", required=True, help="JSON lines; appended to")
-    parser.add_argument("--cache-dir", default=None, help="convsched's profile cache")
-    parser.add_argument("--device", default=None, help="default: cuda:0, or cpu with --cpu")
-    parser.add_argument("--cpu", action="store_true", help="compare on the CPU")
-    parser.add_argument("--threads", type=measuring.whole(1), default=os.cpu_count(), help="of each CPU contender")
-    parser.add_argument("--seed", type=measuring.whole(0), default=0)
-    parser.add_argument("--commit", default=None, help="default: git rev-parse HEAD")
-    parser.add_argument("--time-limit", type=measuring.limit, default=0, help="seconds; begins no configuration after")
+    measuring.add_shared(parser)
     options = parser.parse_args()
     options.dtypes = options.dtypes or (["f32"] if options.cpu else ["tf32", "f16"])
     if "sequential" not in options.policies:  # what speedups are against
@@ -75,10 +61,7 @@ def arguments():
     known = peer_list.CPU if options.cpu else peer_list.GPU
     options.peers = options.peers if options.peers is not None else (
         ["onnxruntime", "eager"] if options.cpu else list(known))
-    for what, found, wanted in (("--peers", options.peers, known), ("--layouts", options.layouts, peer_list.LAYOUTS)):
-        unknown = [name for name in found if name not in wanted]
-        if unknown:
-            parser.error(f"{what}: found {unknown[0]}, wanted some of {','.join(wanted)}")
+    measuring.check_known(options, known, parser.error)
     if options.max_autotune and options.cpu:
         parser.error("--max-autotune: not with --cpu")
     if not options.cells:

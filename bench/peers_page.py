@@ -13,7 +13,7 @@ import peer_list
 import peer_ratio
 import records
 from coselect_page import age, newest, number, rank, table
-from peers_svg import Bar, Panel, picture
+from peers_svg import Bar, Panel, file_name, picture, write
 
 HEAD = """# convsched beside other systems
 
@@ -176,8 +176,7 @@ def pictures(device, cells):
         panels = [Panel(f"{cell[1]}, batch {cell[2]}", bars(cells[cell][1]),
                         peer_ratio.median(peer_ratio.of(cells[cell][1]).ours),
                         wanted(cell) if is_gpu(cells[cell][1]) else None) for cell in own]
-        slug = re.sub(r"[^a-z0-9]+", "-", f"{model}-{device}".lower()).strip("-")
-        made[model] = (f"{slug}.svg", picture(f"{model} on {device}: latency over convsched's best", panels))
+        made[model] = (file_name(model, device), picture(f"{model} on {device}: latency over convsched's best", panels))
     return made
 
 
@@ -191,10 +190,7 @@ def main():
         made = pictures(device, cells)
         print(f"## {device}\n")
         print_device(cells, [(model, f"peers/{name}") for model, (name, _) in made.items()])
-        if options.pictures:
-            options.pictures.mkdir(parents=True, exist_ok=True)
-            for name, svg in made.values():
-                (options.pictures / name).write_text(svg, encoding="utf-8")
+        write(made, options.pictures)
 
 
 if __name__ == "__main__":

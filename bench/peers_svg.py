@@ -1,6 +1,7 @@
 """Pictures of a comparison as SVG: a panel for each precision and batch, a bar for each contender, as long as
 its figure (latency, images a second) over that of convsched's best. Readable on light and on dark pages."""
 import dataclasses
+import re
 from xml.sax.saxutils import escape
 
 WIDTH, MARGIN, LABEL, UNIT, MOST = 760, 16, 190, 120, 4  # pixels; a bar ends at MOST times convsched's best
@@ -78,3 +79,16 @@ def picture(title, panels):
             f'role="img"><title>{escape(title)}</title><style>{STYLE}</style>'
             f'<rect class="page" width="{WIDTH}" height="{top}"/>')
     return "\n".join([head, *parts, "</svg>", ""])
+
+
+def file_name(model, device):
+    return re.sub(r"[^a-z0-9]+", "-", f"{model}-{device}".lower()).strip("-") + ".svg"
+
+
+def write(made, folder):
+    """The files of {model: (file name, SVG)} into `folder`; None: nowhere."""
+    if folder is None:
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, svg in made.values():
+        (folder / name).write_text(svg, encoding="utf-8")

@@ -59,16 +59,10 @@ def numbers_in_flight(text):
 def parser():
     made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     made.add_argument("--cells", type=measuring.cells, required=True, metavar="CELL,…", help="MODEL/DTYPE/BATCH: these, in this order")
-    made.add_argument("--done", nargs="*", default=[], metavar="FILE", help="records of configurations to skip")
-    made.add_argument("--most", type=measuring.whole(1), default=None, metavar="N", help="at most N configurations")
     made.add_argument("--in-flight", type=numbers_in_flight, default=[1, 2, 4, 8], metavar="N,…", help="default: 1,2,4,8")
     made.add_argument("--policies", type=measuring.split, default=["sequential", "streams", "coselect"])
     made.add_argument("--peers", type=measuring.split, default=None,
                       help=f"default: all on a GPU ({','.join(throughput_list.GPU)}); {','.join(throughput_list.CPU)} with --cpu")
-    made.add_argument("--layouts", type=measuring.split, default=["nhwc", "nchw"], help="of the peers")
-    made.add_argument("--prepare-seconds", type=measuring.limit, default=0, metavar="S",
-                      help="leave out a peer that takes longer to prepare (0: no limit)")
-    made.add_argument("--search-seconds", type=measuring.limit, default=None, metavar="S", help="of coselect's search")
     made.add_argument("--screen-rounds", type=measuring.whole(1), default=3, metavar="N", help="windows of each contender and number in flight")
     made.add_argument("--screen-seconds", type=measuring.seconds, default=0.03, metavar="S", help="of each of them")
     made.add_argument("--finalists", type=measuring.whole(1), default=3, metavar="N", help="of each side")
@@ -76,23 +70,13 @@ def parser():
     made.add_argument("--window-seconds", type=measuring.seconds, default=0.1, metavar="S", help="of each of them")
     made.add_argument("--energy-rounds", type=measuring.whole(0), default=5, metavar="N", help="windows of the best of each side (0: none)")
     made.add_argument("--energy-seconds", type=measuring.seconds, default=1, metavar="S", help="of each of them")
-    made.add_argument("--lib", default=str(records.ROOT / "build/release/libconvsched.so"))
-    made.add_argument("--out", required=True, help="JSON lines; appended to")
-    made.add_argument("--cache-dir", default=None, help="convsched's profile cache")
-    made.add_argument("--device", default=None, help="default: cuda:0, or cpu with --cpu")
-    made.add_argument("--cpu", action="store_true", help="compare on the CPU")
-    made.add_argument("--threads", type=measuring.whole(1), default=os.cpu_count(), help="of PyTorch on the CPU")
-    made.add_argument("--seed", type=measuring.whole(0), default=0)
-    made.add_argument("--commit", default=None, help="default: git rev-parse HEAD")
-    made.add_argument("--time-limit", type=measuring.limit, default=0, help="seconds; begins no configuration after")
+    measuring.add_shared(made)
+    made.set_defaults(layouts=["nhwc", "nchw"])
     return made
 
 
 def check(options, refuse):
-    for what, found, wanted in (("--peers", options.peers, known_peers(options)), ("--layouts", options.layouts, peer_list.LAYOUTS)):
-        unknown = [name for name in found if name not in wanted]
-        if unknown:
-            refuse(f"{what}: found {unknown[0]}, wanted some of {','.join(wanted)}")
+    measuring.check_known(options, known_peers(options), refuse)
     if not options.policies:
         refuse("--policies: found none, wanted at least one")
     measuring.check_cells(options.cells, options.cpu, lambda told: refuse(f"--cells: {told}"))

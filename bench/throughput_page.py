@@ -15,7 +15,7 @@ import throughput_ratio
 from coselect_page import age, newest, number, rank, table
 from peer_list import contender_names
 from peer_ratio import is_peer
-from peers_svg import Bar, Panel, picture
+from peers_svg import Bar, Panel, file_name, picture, write
 
 HEAD = """# Throughput: requests in flight, beside PyTorch
 
@@ -183,8 +183,7 @@ def pictures(device, cells):
         panels = [Panel(f"{cell[1]}, batch {cell[2]} (name, requests in flight)", bars(cells[cell][1]),
                         throughput_ratio.of(cells[cell][1]).ours.images_per_s, unit="images/s", digits=0)
                   for cell in order if cell[0] == model]
-        slug = re.sub(r"[^a-z0-9]+", "-", f"{model}-{device}".lower()).strip("-")
-        made[model] = (f"{slug}.svg", picture(f"{model} on {device}: images a second over convsched's best", panels))
+        made[model] = (file_name(model, device), picture(f"{model} on {device}: images a second over convsched's best", panels))
     return made
 
 
@@ -201,10 +200,7 @@ def main():
         made = pictures(device, cells)
         print(f"## {device}\n")
         print_device(cells, [(model, f"throughput/{name}") for model, (name, _) in made.items()])
-        if options.pictures:
-            options.pictures.mkdir(parents=True, exist_ok=True)
-            for name, svg in made.values():
-                (options.pictures / name).write_text(svg, encoding="utf-8")
+        write(made, options.pictures)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import time
 import torch
 
 from in_flight import InFlight
-from torch_peers import DTYPES, Net, assign_streams, set_precision
+from torch_peers import DTYPES, Net, assign_streams, run_on_streams, set_precision
 
 # As many requests as the host is ahead of the device, at most (as convsched's requests are).
 AHEAD = 128
@@ -143,26 +143,10 @@ class GraphsOfStreams(Graphs):
            "between copies from and to pinned memory")
 
     def capture(self, place):
-        graph = self.net.graph
         stream_of, self.count = assign_streams(self.net.order)
         streams = [place.stream] + [torch.cuda.Stream() for _ in range(self.count - 1)]
-        # Every value is kept until the end: memory is not reused across streams.
-        values, events = dict(zip(graph.inputs, place.inputs)), {}
         with torch.inference_mode(), torch.cuda.graph(place.graph, stream=place.stream):
-            begin = place.stream.record_event()
-            for node in self.net.order:
-                stream = streams[stream_of[node.name]]
-                for name in node.inputs:
-                    if name not in events:
-                        stream.wait_event(begin)
-                    elif stream_of[name] != stream_of[node.name]:
-                        stream.wait_event(events[name])
-                with torch.cuda.stream(stream):
-                    self.net.run_node(node, values)
-                    events[node.name] = stream.record_event()
-            for event in events.values():
-                place.stream.wait_event(event)
-            place.results = [values[name] for name in graph.outputs]
+            place.results = run_on_streams(self.net, place.inputs, streams, stream_of)
 
     def details(self):
         return {**super().details(), "streams": self.count}

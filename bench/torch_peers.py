@@ -77,6 +77,26 @@ def assign_streams(nodes):
     return stream_of, count
 
 
+def run_on_streams(net, inputs, streams, stream_of):
+    """The outputs, each node on its stream (assign_streams), joined in the first."""
+    # Every value is kept until the end: memory is not reused across streams.
+    values, events = dict(zip(net.graph.inputs, inputs)), {}
+    begin = streams[0].record_event()
+    for node in net.order:
+        stream = streams[stream_of[node.name]]
+        for name in node.inputs:
+            if name not in events:
+                stream.wait_event(begin)
+            elif stream_of[name] != stream_of[node.name]:
+                stream.wait_event(events[name])
+        with torch.cuda.stream(stream):
+            net.run_node(node, values)
+            events[node.name] = stream.record_event()
+    for event in events.values():
+        streams[0].wait_event(event)
+    return [values[name] for name in net.graph.outputs]
+
+
 class Eager(Contender):
     name = "torch.eager"
     how = ("device events around one forward pass; the sleep before it hides the launch of the first "
@@ -156,26 +176,10 @@ class CudaGraphStreams(CudaGraph):
     name = "torch.cudagraph_streams"
 
     def capture(self):
-        graph = self.net.graph
         stream_of, self.count = assign_streams(self.net.order)
         streams = [torch.cuda.Stream() for _ in range(self.count)]
-        # Every value is kept until the end: memory is not reused across streams.
-        values, events = dict(zip(graph.inputs, self.inputs)), {}
         with torch.inference_mode(), torch.cuda.graph(self.graph, stream=streams[0]):
-            begin = streams[0].record_event()
-            for node in self.net.order:
-                stream = streams[stream_of[node.name]]
-                for name in node.inputs:
-                    if name not in events:
-                        stream.wait_event(begin)
-                    elif stream_of[name] != stream_of[node.name]:
-                        stream.wait_event(events[name])
-                with torch.cuda.stream(stream):
-                    self.net.run_node(node, values)
-                    events[node.name] = stream.record_event()
-            for event in events.values():
-                streams[0].wait_event(event)
-            self.results = [values[name] for name in graph.outputs]
+            self.results = run_on_streams(self.net, self.inputs, streams, stream_of)
 
     def details(self):
         return {**super().details(), "streams": self.count}

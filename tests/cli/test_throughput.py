@@ -13,6 +13,7 @@ import xml.etree.ElementTree
 
 import harness
 from harness import OK, ROOT, USAGE, WRONG, CommandTest
+from page_test import PageTest
 
 sys.path.insert(0, str(ROOT / "bench"))
 import peer_list
@@ -82,23 +83,9 @@ class Ratio(unittest.TestCase):
             self.assertIsNone(throughput_ratio.of(record(*alone)).ratio)
 
 
-class Page(CommandTest):
+class Page(PageTest):
+    script = "bench/throughput_page.py"
     cold = True
-
-    def page(self, **files):
-        """Text and {name: SVG} of the files' records."""
-        for name, found in files.items():
-            path = self.folder / f"{name.replace('_', '-')}.jsonl"
-            path.write_text("".join(json.dumps(r) + "\n" for r in found))
-        pictures = self.folder / "pictures"
-        done = subprocess.run([sys.executable, ROOT / "bench/throughput_page.py", "--pictures", pictures, self.folder],
-                              capture_output=True, text=True, timeout=60)
-        self.assertEqual((done.returncode, done.stderr), (OK, ""))
-        return done.stdout, {p.name: p.read_text(encoding="utf-8") for p in pictures.glob("*")}
-
-    def rows(self, text, start):
-        return [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()
-                if line.startswith(start)]
 
     def test_a_configuration(self):
         text, pictures = self.page(a_throughput=[record(*OURS, *PEERS)])
