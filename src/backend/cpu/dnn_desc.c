@@ -341,19 +341,10 @@ static bool describe_op(const cs_op_desc *desc, bool winograd, dnn_description *
       return describe_pool(desc, d);
     case CS_OP_BATCH_NORM:
       return describe_batch_norm(desc, d);
-    case CS_OP_ADD:
-    case CS_OP_MUL:
-    case CS_OP_SUB:
-    case CS_OP_DIV:
-    case CS_OP_MAX:
-    case CS_OP_MIN:
-    case CS_OP_POW:
-    case CS_OP_PRELU:
-      return describe_binary(desc, d);
     case CS_OP_COPY:
       return describe_copy(desc, d);
     default:
-      return describe_same(desc, d);
+      return cs_op_is_binary(desc->op) ? describe_binary(desc, d) : describe_same(desc, d);
   }
 }
 
