@@ -109,11 +109,6 @@ static inline float *cf_random(int64_t n, uint64_t stream, double deviation, cs_
   return values;
 }
 
-static inline void cf_make_positive(float *values, int64_t n, cs_dtype dtype) {
-  for (int64_t i = 0; values && i < n; i++) values[i] = fabsf(values[i]) + 0.5f;
-  cs_round_to_dtype(dtype, values, n);
-}
-
 static inline void cf_run_destroy(cf_run *run) {
   for (int i = 0; i < CS_MAX_OP_INPUTS; i++) free(run->inputs[i]);
   free(run->weight);
@@ -133,14 +128,16 @@ static inline cs_status cf_run_init(cf_run *run, cs_backend *backend, const conf
     int64_t n = cf_elements(&d->inputs[i].shape);
     run->inputs[i] = cf_random(n, stream + (uint64_t)i, 1.0, d->inputs[i].dtype);
     doubles[i] = cf_alloc(n * (int64_t)sizeof(double));
-    if (cs_op_wants_positive(d, i)) cf_make_positive(run->inputs[i], n, d->inputs[i].dtype);
+    if (cs_op_wants_positive(d, i))
+      conformance_make_positive(run->inputs[i], n, d->inputs[i].dtype);
     for (int64_t j = 0; j < n; j++) doubles[i][j] = run->inputs[i][j];
   }
   cs_dtype storage = cs_precision_storage(d->precision);
   int64_t n_weight = cs_op_weight_elements(d), n_bias = cs_op_bias_elements(d);
   if (n_weight > 0)
     run->weight = cf_random(n_weight, stream + 7, 1.0 / sqrt((double)cs_op_reduction(d)), storage);
-  if (cs_op_wants_positive(d, d->n_inputs)) cf_make_positive(run->weight, n_weight, storage);
+  if (cs_op_wants_positive(d, d->n_inputs))
+    conformance_make_positive(run->weight, n_weight, storage);
   if (n_bias > 0) run->bias = cf_random(n_bias, stream + 8, 0.5, storage);
   run->elements = cf_elements(&d->output.shape);
   run->value = cf_alloc(run->elements * (int64_t)sizeof(double));

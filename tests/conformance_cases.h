@@ -3,10 +3,12 @@
 #ifndef CONVSCHED_TESTS_CONFORMANCE_CASES_H_
 #define CONVSCHED_TESTS_CONFORMANCE_CASES_H_
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend/reference/reference.h"
 #include "graph/op.h"
 
 /* Where a tensor lies: `offset` bytes into an allocation of `bytes`. */
@@ -780,6 +782,12 @@ static inline conformance_table conformance_build(const cs_layout *layouts, int 
   cc_all_pad(&x);
   cc_all_copy(&x);
   return table;
+}
+
+/* Values for an operand that is defined for positive numbers alone (cs_op_wants_positive). */
+static inline void conformance_make_positive(float *values, int64_t n, cs_dtype dtype) {
+  for (int64_t i = 0; values && i < n; i++) values[i] = fabsf(values[i]) + 0.5f;
+  cs_round_to_dtype(dtype, values, n);
 }
 
 #endif

@@ -92,6 +92,7 @@ static inline kc_run kc_run_create(const conformance_case *c) {
   for (int i = 0; i < d->n_inputs; i++) {
     int64_t n = kc_elements(&d->inputs[i].shape);
     float *values = kc_random(n, stream + (uint64_t)i, 1.0, d->inputs[i].dtype);
+    if (cs_op_wants_positive(d, i)) conformance_make_positive(values, n, d->inputs[i].dtype);
     doubles[i] = kc_alloc((size_t)n * sizeof(double));
     for (int64_t j = 0; j < n; j++) doubles[i][j] = (double)values[j];
     run.inputs[i] = kc_region_create(c->inputs[i].bytes);
@@ -103,6 +104,8 @@ static inline kc_run kc_run_create(const conformance_case *c) {
   int64_t n_weight = cs_op_weight_elements(d), n_bias = cs_op_bias_elements(d);
   double deviation = 1.0 / sqrt((double)cs_op_reduction(d));
   if (n_weight > 0) run.weight = kc_random(n_weight, stream + 7, deviation, d->output.dtype);
+  if (cs_op_wants_positive(d, d->n_inputs))
+    conformance_make_positive(run.weight, n_weight, d->output.dtype);
   if (n_bias > 0) run.bias = kc_random(n_bias, stream + 8, 0.5, d->output.dtype);
   run.output = kc_region_create(c->output.bytes);
   run.elements = kc_elements(&d->output.shape);

@@ -179,7 +179,8 @@ static cs_status check_errors(const conformance_case *c, int *failures) {
   put_right(&p, -1, 0);
   CS_TRY(st, check_output(&p, "right", &e, failures), done);
   expect(e.finite && e.max_scaled < 0x1p-8, &p, "right", failures);
-  put_right(&p, last, (float)(p.value[last] + 2 * p.magnitude[last] + 1));
+  double off = 2 * (fabs(p.value[last]) + p.magnitude[last]) + 1;
+  put_right(&p, last, (float)(p.value[last] + off));
   CS_TRY(st, check_output(&p, "one wrong", &e, failures), done);
   expect(e.finite && e.max_scaled > 1, &p, "one wrong", failures);
   put_right(&p, middle, NAN);
