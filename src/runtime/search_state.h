@@ -4,6 +4,8 @@
 
 #include "runtime/search.h"
 
+typedef struct cs_in_flight_times cs_in_flight_times;
+
 typedef struct cs_search {
   cs_session *session;
   const cs_policy_input *input;   /* without a model of timelines */
@@ -22,8 +24,9 @@ typedef struct cs_search {
   double fallback_seconds;
   const char *name; /* cs_search_name */
   int measured, accepted, round;
-  int idle;  /* rounds in a row that found nothing faster */
-  bool anew; /* what was measured before is measured again */
+  int idle;                      /* rounds in a row that found nothing faster */
+  bool anew;                     /* what was measured before is measured again */
+  cs_in_flight_times *in_flight; /* NULL: it is one request's latency that counts */
 } cs_search;
 
 /* Measures a configuration beside the best one and takes its place where it is faster on fresh
@@ -106,6 +109,17 @@ cs_status cs_search_pairs(cs_search *s) CS_MUST_USE;
 cs_status cs_search_streams(cs_search *s) CS_MUST_USE;
 /* Neighbouring launches that do not depend on each other change places. */
 cs_status cs_search_order(cs_search *s) CS_MUST_USE;
+
+/* ---- search_in_flight.c: for many requests at a time ---- */
+
+/* Measures the candidates of all operations with so many in flight, where the profile lacks it. */
+cs_status cs_search_know_in_flight(cs_search *s, int in_flight) CS_MUST_USE;
+void cs_search_forget_in_flight(cs_search *s);
+/* The starts with the candidates that take least of the device. */
+cs_status cs_search_in_flight_wholes(cs_search *s, const cs_configuration *starts,
+                                     int n) CS_MUST_USE;
+/* Other candidates of each operation, for all its tasks. */
+cs_status cs_search_in_flight_candidates(cs_search *s) CS_MUST_USE;
 
 /* ---- search_merges.c ---- */
 
