@@ -107,7 +107,7 @@ static cs_status make_slot(const cs_bench *bench, cs_timed_schedule *slot) {
 }
 
 static cs_status make_times(cs_bench *bench) {
-  size_t n = (size_t)(bench->in_flight * (LEAD + MOST_TIMED + TAIL));
+  size_t n = (size_t)bench->in_flight * (LEAD + MOST_TIMED + TAIL);
   if (bench->in_flight == 1) return CS_OK;
   bench->times = cs_calloc(n, sizeof *bench->times);
   return bench->times ? CS_OK : cs_no_memory("times of requests", n * sizeof *bench->times);
@@ -181,19 +181,18 @@ static cs_status make_requests(const cs_bench *bench, cs_timed_schedule *slot) {
                                                     &slot->requests);
 }
 
-cs_status cs_bench_set(cs_bench *bench, cs_bench_slot which,
-                       const cs_configuration *configuration) {
-  cs_timed_schedule *slot = &bench->slots[which];
-  clear_slot(bench, slot);
-  CS_RETURN_IF_ERROR(cs_configuration_plan(configuration, "coselect", bench->input, &slot->plan));
+cs_status cs_bench_set(cs_bench *bench, cs_bench_slot slot, const cs_configuration *configuration) {
+  cs_timed_schedule *timed = &bench->slots[slot];
+  clear_slot(bench, timed);
+  CS_RETURN_IF_ERROR(cs_configuration_plan(configuration, "coselect", bench->input, &timed->plan));
   for (int c = 0; c < bench->in_flight; c++) {
-    cs_timed_copy *copy = &slot->copies[c];
-    CS_RETURN_IF_ERROR(bind(bench, slot->plan, &copy->realised));
-    CS_RETURN_IF_ERROR(make_arena(bench, copy, slot->plan->arena_bytes));
-    CS_RETURN_IF_ERROR(cs_realise_launches(bench->input->program, slot->plan, &copy->realised));
-    CS_RETURN_IF_ERROR(upload_inputs(bench, slot->plan, copy));
+    cs_timed_copy *copy = &timed->copies[c];
+    CS_RETURN_IF_ERROR(bind(bench, timed->plan, &copy->realised));
+    CS_RETURN_IF_ERROR(make_arena(bench, copy, timed->plan->arena_bytes));
+    CS_RETURN_IF_ERROR(cs_realise_launches(bench->input->program, timed->plan, &copy->realised));
+    CS_RETURN_IF_ERROR(upload_inputs(bench, timed->plan, copy));
   }
-  return make_requests(bench, slot);
+  return make_requests(bench, timed);
 }
 
 void cs_bench_swap(cs_bench *bench) {

@@ -154,12 +154,21 @@ static cs_status try_least(cs_search *s, const cs_configuration *start, bool lat
   return st;
 }
 
+static cs_status try_early_and_late(cs_search *s, const cs_configuration *start) {
+  if (cs_search_is_over(s)) return CS_OK;
+  CS_RETURN_IF_ERROR(try_least(s, start, false));
+  return try_least(s, start, true);
+}
+
 cs_status cs_search_in_flight_wholes(cs_search *s, const cs_configuration *starts, int n) {
-  for (int i = 0; i < n && !cs_search_is_over(s); i++) {
-    CS_RETURN_IF_ERROR(try_least(s, &starts[i], false));
-    CS_RETURN_IF_ERROR(try_least(s, &starts[i], true));
-  }
-  return CS_OK;
+  cs_configuration of_latency = {0};
+  for (int i = 0; i < n; i++) CS_RETURN_IF_ERROR(try_early_and_late(s, &starts[i]));
+  CS_RETURN_IF_ERROR(cs_search_of_latency(s, &of_latency));
+  if (of_latency.n == 0) return CS_OK;
+  cs_status st = cs_search_try(s, &of_latency);
+  if (st == CS_OK) st = try_early_and_late(s, &of_latency);
+  cs_configuration_free(&of_latency);
+  return st;
 }
 
 /* ---- Candidates: of all tasks of an operation at once ---- */

@@ -55,6 +55,8 @@ cs_status cs_search_is_known(const cs_search *s, const cs_configuration *configu
  * one, then the fastest of those that were not confirmed, as by a search that was interrupted. */
 cs_status cs_search_earlier(const cs_search *s, cs_configuration out[CS_SEARCH_EARLIER], int *n,
                             bool *confirmed) CS_MUST_USE;
+/* The best that searches for one request's latency left; n is 0 where there is none. */
+cs_status cs_search_of_latency(const cs_search *s, cs_configuration *out) CS_MUST_USE;
 /* The fastest confirmed record of less than `us` that is a configuration of this input and not the
  * best, but for so many of them; n is 0 where there is none. */
 cs_status cs_search_rival(const cs_search *s, double us, int skipped,
@@ -115,7 +117,8 @@ cs_status cs_search_order(cs_search *s) CS_MUST_USE;
 /* Measures the candidates of all operations with so many in flight, where the profile lacks it. */
 cs_status cs_search_know_in_flight(cs_search *s, int in_flight) CS_MUST_USE;
 void cs_search_forget_in_flight(cs_search *s);
-/* The starts with the candidates that take least of the device. */
+/* The starts, and what is best for one request's latency, with the candidates that take least of
+ * the device; the latter as it is, too. */
 cs_status cs_search_in_flight_wholes(cs_search *s, const cs_configuration *starts,
                                      int n) CS_MUST_USE;
 /* Other candidates of each operation, for all its tasks. */
