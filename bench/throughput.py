@@ -69,8 +69,8 @@ def parser():
     made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     made.add_argument("--cells", type=measuring.cells, required=True, metavar="CELL,…", help="MODEL/DTYPE/BATCH: these, in this order")
     made.add_argument("--in-flight", type=numbers_in_flight, default=[1, 2, 4, 8], metavar="N,…", help="default: 1,2,4,8")
-    made.add_argument("--policies", type=measuring.split, default=["sequential", "streams", "coselect", "coselect:8"],
-                      help="POLICY[:N],…: planned for N requests in flight, where told (default: sequential,streams,coselect,coselect:8)")
+    made.add_argument("--policies", type=measuring.split, default=None,
+                      help="POLICY[:N],…: planned for N requests in flight, where told; default: sequential,streams,coselect, on a GPU coselect:8 too")
     made.add_argument("--peers", type=measuring.split, default=None,
                       help=f"default: all on a GPU ({','.join(throughput_list.GPU)}); {','.join(throughput_list.CPU)} with --cpu")
     made.add_argument("--screen-rounds", type=measuring.whole(1), default=3, metavar="N", help="windows of each contender and number in flight")
@@ -108,6 +108,8 @@ def arguments():
     options.device = options.device or ("cpu" if options.cpu else "cuda:0")
     if options.peers is None:
         options.peers = list(known_peers(options))
+    if options.policies is None:  # a CPU has no requests in flight to plan for
+        options.policies = ["sequential", "streams", "coselect"] + ([] if options.cpu else ["coselect:8"])
     check(options, made.error)
     return options
 
