@@ -321,8 +321,7 @@ __global__ void cs_reference_error_kernel(const __grid_constant__ RefErrorParams
 /* ---- Launch ---- */
 
 static bool has_twin(cs_op op) {
-  return op != CS_OP_CONCAT && op != CS_OP_FLATTEN && op != CS_OP_IDENTITY && op != CS_OP_DROPOUT &&
-         op < CS_OP_COUNT;
+  return op != CS_OP_CONCAT && !cs_op_keeps_order(op) && op < CS_OP_COUNT;
 }
 
 /* The operands as tensors of the output's shape. */
