@@ -225,8 +225,8 @@ static bool needs_own_bytes(const cs_lowering *lowering, int value) {
   return lowering->is_output[value] || lowering->location[value].root != value;
 }
 
-/* The input as row-major elements under another shape; the tensor's contents are the input's. */
-static cs_status reshaped_view(cs_lowering *lowering, const cs_node *node, int value, int *out) {
+/* The input as row-major elements under another shape. */
+static cs_status reshaped_view(cs_lowering *lowering, const cs_node *node, int *out) {
   cs_program *program = lowering->program;
   int from = program->value_tensor[node->inputs[0]];
   const cs_shape *shape = &lowering->graph->values[node->output].shape;
@@ -237,8 +237,8 @@ static cs_status reshaped_view(cs_lowering *lowering, const cs_node *node, int v
   const cs_tensor *tensor = &program->tensors[from];
   cs_tensor_desc desc = cs_tensor_dense(shape, lowering->storage, CS_LAYOUT_NCHW);
   if (shape->rank == 4 && same_bytes(&desc, layout)) desc.layout = layout;
-  return add_tensor(lowering, value, tensor->buffer, tensor->offset, &desc, lowering->writer[from],
-                    out);
+  return add_tensor(lowering, node->output, tensor->buffer, tensor->offset, &desc,
+                    lowering->writer[from], out);
 }
 
 /* The copy writes the output's bytes through the input's shape. */
@@ -263,12 +263,13 @@ static cs_status lower_reshape(cs_lowering *lowering, int index) {
       lowering->location[output].root == output) {
     return copy_through_input(lowering, node);
   }
-  CS_RETURN_IF_ERROR(reshaped_view(lowering, node, own ? node->inputs[0] : output, &view));
+  CS_RETURN_IF_ERROR(reshaped_view(lowering, node, &view));
   const cs_tensor_desc *desc = &program->tensors[view].desc;
   if (!own && (desc->shape.rank != 4 || desc->layout == program->layouts[output])) {
     program->value_tensor[output] = view;
     return CS_OK;
   }
+  program->tensors[view].value = node->inputs[0]; /* what the copy is told to be of */
   CS_RETURN_IF_ERROR(cs_lower_value(lowering, output, CS_WRITER_NONE, &to));
   return add_copy(lowering, view, to, node->name);
 }
