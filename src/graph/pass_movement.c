@@ -23,7 +23,7 @@ static bool refine(const cs_shape *coarse, const cs_shape *other, refinement *ou
       while (left == 1 && at > 0) left = other->dims[--at];
       int64_t piece = cs_min_i64(rest, left);
       if (rest == 1) piece = 1;
-      if (rest % piece != 0 || (rest > 1 && left % piece != 0)) return false;
+      if (piece < 1 || rest % piece != 0 || (rest > 1 && left % piece != 0)) return false;
       if (out->total++ == CS_MAX_RANK) return false;
       reversed[n++] = piece;
       rest /= piece;
@@ -38,7 +38,7 @@ static bool refine(const cs_shape *coarse, const cs_shape *other, refinement *ou
 /* The same Transpose of the finer axes. `split[k]`: which of refined's axes input axis k is. */
 static void take_refinement(cs_transpose_attrs *t, const refinement *refined, const int *split) {
   cs_shape finer = {0};
-  int first[CS_MAX_RANK];
+  int first[CS_MAX_RANK] = {0};
   int64_t perm[CS_MAX_RANK];
   int rank = t->n_perm, n_perm = 0;
   for (int k = 0; k < rank; k++) {
@@ -95,7 +95,7 @@ static bool absorb_behind(cs_rewrite *rewrite, int reshape) {
   cs_transpose_attrs *t = &transpose->attrs.transpose;
   const cs_shape *factors = factors_of(rewrite, transpose);
   cs_shape permuted = {.rank = t->n_perm};
-  int split[CS_MAX_RANK];
+  int split[CS_MAX_RANK] = {0};
   refinement refined;
   for (int i = 0; i < t->n_perm; i++) {
     permuted.dims[i] = factors->dims[t->perm[i]];

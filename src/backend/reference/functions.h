@@ -87,7 +87,7 @@ CS_REF_FUNCTION double ref_combine(cs_op op, double a, double b) {
 CS_REF_FUNCTION int64_t ref_transpose_source(const cs_transpose_attrs *t, const cs_shape *input,
                                              int64_t at) {
   const cs_shape *factors = t->input_shape.rank ? &t->input_shape : input;
-  int64_t place[CS_MAX_RANK], source = 0;
+  int64_t place[CS_MAX_RANK] = {0}, source = 0;
   for (int i = t->n_perm - 1; i >= 0; i--) {
     int64_t extent = factors->dims[t->perm[i]];
     place[t->perm[i]] = at % extent;
