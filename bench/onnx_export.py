@@ -23,7 +23,7 @@ ATTRIBUTES = {
     "Conv": CONV, "ConvTranspose": CONV + ("output_padding",), "MaxPool": POOL + ("dilations",),
     "AveragePool": POOL + ("count_include_pad",), "LRN": ("size", "alpha", "beta", "bias"),
     "Softmax": ("axis",), "Concat": ("axis",), "Flatten": ("axis",), "LeakyRelu": ("alpha",),
-    "BatchNormalization": ("epsilon",),
+    "BatchNormalization": ("epsilon",), "Pad": ("mode",),
 }
 
 
