@@ -26,8 +26,9 @@ typedef struct cs_onnx_item {
 /* Constants up to this many elements are folded; larger ones are parameters. */
 #define CS_ONNX_MOST_ITEMS 4096
 
-/* Bytes of a name before a number is appended; the format takes 256. */
+/* Bytes of a name before a number is appended; the format takes 256, as a file of our own has. */
 #define CS_ONNX_MOST_NAME 240
+#define CS_ONNX_MOST_OWN_NAME 256
 
 /* Who makes a tensor: a draft (its index), or a graph input (−1 − its index). */
 typedef struct cs_onnx_data {
@@ -141,6 +142,7 @@ cs_status cs_onnx_name_nodes(cs_onnx_import *import) CS_MUST_USE;
 /* A new name made of `wanted`. */
 cs_status cs_onnx_new_name(cs_onnx_import *import, const char *wanted, const char *fallback,
                            char **out) CS_MUST_USE;
+size_t cs_onnx_most_name(const cs_onnx_import *import);
 /* For messages: the node's own name, or what it makes. */
 const char *cs_onnx_label(const Onnx__NodeProto *node);
 
@@ -151,6 +153,9 @@ cs_status cs_onnx_int(cs_onnx_node *node, const char *name, int64_t fallback,
                       int64_t *out) CS_MUST_USE;
 cs_status cs_onnx_real(cs_onnx_node *node, const char *name, double fallback,
                        double *out) CS_MUST_USE;
+/* The number that a file of our own rounded to `value`, its f32, for that attribute or input; else
+ * `value`. */
+double cs_onnx_exact(const cs_onnx_node *node, const char *name, double value);
 /* A list of n integers, each from `least` to 2147483647; `fallback` fills them all. */
 cs_status cs_onnx_ints(cs_onnx_node *node, const char *name, int n, int64_t fallback, int64_t least,
                        int64_t *out) CS_MUST_USE;

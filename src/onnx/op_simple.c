@@ -47,6 +47,7 @@ static cs_status read_bound(cs_onnx_node *node, const char *name, size_t i, doub
                           (long long)cs_onnx_count(&value->data.shape));
   }
   *out = cs_onnx_dtype_is_real(value->dtype) ? items[0].real : (double)items[0].whole;
+  *out = cs_onnx_exact(node, name, *out);
   return CS_OK;
 }
 
@@ -245,7 +246,7 @@ cs_status cs_onnx_pad(cs_onnx_node *node) {
   int rank = input.shape.rank;
   CS_RETURN_IF_ERROR(spread_pads(node, rank, list, n, pads, &good));
   if (!good) return CS_OK;
-  bool none = true;
+  bool none = !node->import->model->as_written;
   for (int i = 0; i < 2 * rank; i++) none = none && pads[i] == 0;
   if (none) return cs_onnx_become(node, CS_OP_IDENTITY, NULL, &input, 1);
   if (rank == 4) memcpy(attrs.pad.pads, pads, sizeof attrs.pad.pads);

@@ -134,9 +134,9 @@ static cs_status add_input(cs_onnx_import *import, const Onnx__ValueInfoProto *i
   if (known >= 0 && import->values[known].kind == CS_ONNX_CONSTANT) return CS_OK;
   CS_RETURN_IF_ERROR(add_value(import, name, "input", -1, &index));
   cs_onnx_value *value = &import->values[index];
-  if (strlen(name) < 1 || strlen(name) > CS_ONNX_MOST_NAME) {
-    return cs_error(CS_CODE_BAD_INPUT, "%s: input: found a name of %zu bytes, wanted 1 to %d",
-                    import->path, strlen(name), CS_ONNX_MOST_NAME);
+  if (strlen(name) < 1 || strlen(name) > cs_onnx_most_name(import)) {
+    return cs_error(CS_CODE_BAD_INPUT, "%s: input: found a name of %zu bytes, wanted 1 to %zu",
+                    import->path, strlen(name), cs_onnx_most_name(import));
   }
   /* Inputs keep their names: nodes' make way. */
   CS_RETURN_IF_ERROR(cs_onnx_new_name(import, name, "input", &unique));
