@@ -45,17 +45,6 @@ def one(op, shape, opset=17, inputs=("x",), initializers=(), batch="N", **attrib
                                  list(initializers)), opset)
 
 
-def read_safetensors(path):
-    data = path.read_bytes()
-    length = struct.unpack("<Q", data[:8])[0]
-    header = json.loads(data[8:8 + length])
-    found = {}
-    for name, entry in header.items():
-        begin, end = (8 + length + offset for offset in entry["data_offsets"])
-        found[name] = (entry["shape"], struct.unpack(f"<{(end - begin) // 4}f", data[begin:end]))
-    return found
-
-
 class ImportTest(CommandTest):
     cold = True
 
@@ -63,7 +52,7 @@ class ImportTest(CommandTest):
         """(graph, parameters) of a model that imports."""
         self.accepted(self.execute("import", self.file(name, content), "-o", "out.json"))
         return (json.loads((self.folder / "out.json").read_text()),
-                read_safetensors(self.folder / "out.safetensors"))
+                harness.read_safetensors(self.folder / "out.safetensors"))
 
     def bad(self, content, *fragments):
         """Refused with every fragment in the message, which may have several lines; nothing written."""
