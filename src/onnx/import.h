@@ -53,6 +53,8 @@ typedef struct cs_onnx_value {
   bool transposed; /* rank 2: `tensor` has the axes the other way round */
   cs_onnx_tensor tensor;
   cs_onnx_item *items; /* owned; NULL: not read */
+  bool filled;         /* computed, too many for `items`, and every one of them is `fill` */
+  cs_onnx_item fill;
 } cs_onnx_value;
 
 typedef struct cs_onnx_draft {
@@ -180,6 +182,9 @@ cs_status cs_onnx_fold(cs_onnx_node *node, bool *done) CS_MUST_USE;
 /* The node's output is a constant of these items, which are taken over. */
 void cs_onnx_give_items(cs_onnx_node *node, int32_t dtype, const cs_shape *shape,
                         cs_onnx_item *items);
+/* … is a constant all of whose elements are `fill`. */
+cs_status cs_onnx_give_fill(cs_onnx_node *node, int32_t dtype, const cs_shape *shape,
+                            cs_onnx_item fill) CS_MUST_USE;
 /* … is that constant, maybe of another shape or type. */
 cs_status cs_onnx_give_alias(cs_onnx_node *node, const cs_onnx_value *from, const cs_shape *shape,
                              int32_t dtype) CS_MUST_USE;
