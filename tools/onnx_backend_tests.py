@@ -3,7 +3,8 @@
 test_data_set_*/{input,output}_*.pb (the node tests), and light_*.onnx with light_*_output_*.pb (whole
 networks whose weights are constants).
 
-    tools/onnx_backend_tests.py LIBCONVSCHED [--data FOLDER] [--match TEXT] [--page FILE | --write FILE]
+    tools/onnx_backend_tests.py LIBCONVSCHED [--data FOLDER | --part node|light] [--match TEXT]
+        [--page FILE | --write FILE]
 
 Needs the packages onnx and numpy; without --data it takes the node tests and light models of the onnx
 package. A node test gives weights as inputs. Where a model cannot be imported with every input computed, the
@@ -231,31 +232,43 @@ def light_table(results):
     return "\n".join(lines) + "\n"
 
 
-def page(results):
-    text = f"""# ONNX's own tests
+HEAD = f"""# ONNX's own tests
 
 Made by `tools/onnx_node_tests.sh --write`; do not edit. The backend tests of the onnx package {onnx.__version__}, imported and run
 by the CPU backend, against the outputs that come with them. A test of several operators is listed under the first
-three. What the importer refuses is excluded, with its reason and how many tests have it; [onnx.md](onnx.md) tells how the tests are run.
-
-## Node tests
-
-{node_tables([r for r in results if r[1]])}
-## Light models
-
-Whole networks of the ONNX model zoo, their weights made of constants.
-
-{light_table([r for r in results if not r[1]])}"""
-    return text
+three. What the importer refuses is excluded, with its reason and how many tests have it; [onnx.md](onnx.md) tells
+how the tests are run.
+"""
 
 
-def check_page(text, path):
-    """Whether the file is this page; else says what differs."""
+def sections(results):
+    """Markdown by heading, of what was run."""
+    made = {}
+    nodes, models = [r for r in results if r[1]], [r for r in results if not r[1]]
+    if nodes:
+        made["## Node tests"] = "\n" + node_tables(nodes)
+    if models:
+        made["## Light models"] = ("\nWhole networks of ONNX's model zoo, their weights made of constants.\n\n" +
+                                   light_table(models))
+    return made
+
+
+def page(results):
+    return HEAD + "".join(f"\n{heading}\n{text}" for heading, text in sections(results).items())
+
+
+def check_page(results, path):
+    """Whether the file has these sections; else says what differs."""
     found = pathlib.Path(path).read_text() if pathlib.Path(path).exists() else ""
-    lines = list(difflib.unified_diff(found.splitlines(), text.splitlines(), str(path), "these tests", lineterm=""))
-    if lines:
-        print("\n".join(lines) + f"\n{path} is another page: tools/onnx_node_tests.sh --write", file=sys.stderr)
-    return not lines
+    same = found.startswith(HEAD)
+    for heading, text in sections(results).items():
+        there = found.partition(f"\n{heading}\n")[2].partition("\n## ")[0].strip().splitlines()
+        lines = list(difflib.unified_diff(there, text.strip().splitlines(), str(path), "these tests", lineterm=""))
+        print("\n".join(lines), file=sys.stderr)
+        same = same and not lines
+    if not same:
+        print(f"{path} is another page: tools/onnx_node_tests.sh --write", file=sys.stderr)
+    return same
 
 
 def main():
@@ -263,22 +276,22 @@ def main():
     parser.add_argument("library")
     parser.add_argument("--data", type=pathlib.Path, action="append", help="a folder of tests, in place of the package's")
     parser.add_argument("--match", default="", help="only cases whose name holds this")
-    parser.add_argument("--page", help="fail where this is another page than these tests make")
+    parser.add_argument("--page", help="fail where this page has another table")
     parser.add_argument("--write", help="write the page here")
+    parser.add_argument("--part", choices=("node", "light"), help="only these of the package's")
     args = parser.parse_args()
     data = pathlib.Path(onnx.__file__).parent / "backend/test/data"
-    folders = args.data or [data / "node", data / "light"]
+    folders = args.data or [data / part for part in ([args.part] if args.part else ["node", "light"])]
     for folder in folders:
         if not folder.is_dir():
             print(f"not here: {folder} (onnx 1.17.0 has it)")
             return 77
     library = convsched.Library(args.library)
     results = [result for folder in folders for result in run_all(library, folder, args.match)]
-    text = page(results)
-    print(text)
+    print(page(results))
     if args.write:
-        pathlib.Path(args.write).write_text(text)
-    same = not args.page or check_page(text, args.page)
+        pathlib.Path(args.write).write_text(page(results))
+    same = not args.page or check_page(results, args.page)
     outcomes = {outcome for _, _, outcome, _ in results}
     return 0 if same and "failed" not in outcomes and "passed" in outcomes else 1
 

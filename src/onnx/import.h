@@ -81,7 +81,7 @@ typedef struct cs_onnx_import {
   cs_name_map value_of;  /* by ONNX's name */
   int *inputs, n_inputs; /* values that are inputs of our graph */
   char **input_names;    /* their names there */
-  size_t input_names_size;
+  size_t input_names_size, n_refused_names;
   cs_onnx_draft *drafts;
   size_t n_drafts, drafts_capacity;
   char **names;           /* of nodes, unique, by index of the ONNX node */
