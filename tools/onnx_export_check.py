@@ -46,6 +46,7 @@ CASES = [
     ("MaxPool", {"dilations": [1, 2], **PLANES}), ("MaxPool", {"ceil_mode": True, "kernel_shape": [3, 3], "strides": [2, 2]}),
     ("AveragePool", {"count_include_pad": True, **PLANES}), ("AveragePool", PLANES),
     ("AveragePool", {"kernel_shape": [2, 2], "dilations": [2, 2]}),
+    ("MaxPool", {"ceil_mode": True, "kernel_shape": [3, 3], "strides": [4, 4], "pads": [2, 2, 2, 2]}),
     ("GlobalAveragePool", {}), ("GlobalMaxPool", {}),
     ("ReduceMean", {"axes": [2, 3]}), ("ReduceSum", {"axes": [1], "keepdims": False}), ("ReduceMax", {"axes": [2, 3]}),
     ("ReduceMin", {"axes": [-1], "keepdims": False}), ("InstanceNormalization", {}), ("LRN", {"size": 3}),

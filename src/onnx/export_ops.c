@@ -187,9 +187,31 @@ static cs_status more_of_gemm(cs_onnx_export *model, const cs_node *node, cs_str
   return CS_OK;
 }
 
+/* Whether ceil_mode would give one more window, which starts in the end padding. */
+static bool drops_windows(const cs_onnx_export *model, const cs_node *node) {
+  const cs_pool_attrs *pool = &node->attrs.pool;
+  const int64_t *in = model->graph->values[node->inputs[0]].shape.dims;
+  const int64_t *out = model->graph->values[node->output].shape.dims;
+  for (int axis = 0; pool->ceil_mode && axis < 2; axis++) {
+    int64_t stride = pool->strides[axis],
+            span = (pool->kernel[axis] - 1) * pool->dilations[axis] + 1;
+    int64_t free_extent = in[2 + axis] + pool->pads[axis] + pool->pads[2 + axis] - span;
+    if ((free_extent + stride - 1) / stride + 1 != out[2 + axis]) return true;
+  }
+  return false;
+}
+
+/* Since opset 22 such windows are dropped; before, shape inference counts them. */
+static cs_status more_of_max_pool(cs_onnx_export *model, const cs_node *node, cs_strbuf *out) {
+  (void)out;
+  if (drops_windows(model, node)) model->opset = cs_max_i64(model->opset, 22);
+  return CS_OK;
+}
+
 /* Dilations came with opset 19. */
 static cs_status more_of_average_pool(cs_onnx_export *model, const cs_node *node, cs_strbuf *out) {
   const int64_t *dilations = node->attrs.pool.dilations;
+  CS_RETURN_IF_ERROR(more_of_max_pool(model, node, out));
   if (dilations[0] == 1 && dilations[1] == 1) return CS_OK;
   model->opset = cs_max_i64(model->opset, 19);
   return put_attributes(model, node, "dilations ", out);
@@ -225,7 +247,7 @@ static const export_row rows[CS_OP_COUNT] = {
     [CS_OP_SOFTPLUS] = {true, 0, NULL, NULL},
     [CS_OP_ERF] = {true, 0, NULL, NULL},
     [CS_OP_GELU] = {true, 20, NULL, NULL},
-    [CS_OP_MAX_POOL] = {true, 0, WINDOW "ceil_mode ", NULL},
+    [CS_OP_MAX_POOL] = {true, 0, WINDOW "ceil_mode ", more_of_max_pool},
     [CS_OP_AVERAGE_POOL] = {true, 0, "kernel_shape strides pads ceil_mode count_include_pad ",
                             more_of_average_pool},
     [CS_OP_GLOBAL_AVERAGE_POOL] = {true, 0, NULL, NULL},

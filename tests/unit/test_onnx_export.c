@@ -160,6 +160,12 @@ static const op_case op_cases[] = {
     {"AveragePool", "\"x\"", "\"kernel_shape\":[3,3],\"pads\":[1,1,0,0],\"count_include_pad\":true",
      18},
     {"AveragePool", "\"x\"", "\"kernel_shape\":[2,2],\"dilations\":[2,2]", 19},
+    {"MaxPool", "\"x\"",
+     "\"kernel_shape\":[2,2],\"strides\":[3,3],\"pads\":[1,1,1,1],\"ceil_mode\":true", 18},
+    {"MaxPool", "\"x\"",
+     "\"kernel_shape\":[3,3],\"strides\":[4,4],\"pads\":[2,2,2,2],\"ceil_mode\":true", 22},
+    {"AveragePool", "\"x\"",
+     "\"kernel_shape\":[3,3],\"strides\":[4,4],\"pads\":[2,2,2,2],\"ceil_mode\":true", 22},
     {"GlobalAveragePool", "\"x\"", "", 18},
     {"GlobalMaxPool", "\"x\"", "", 18},
     {"ReduceMean", "\"x\"", "\"axes\":[2,3]", 18}, /* elsewhere a GlobalAveragePool */
