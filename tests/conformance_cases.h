@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "backend/reference/reference.h"
-#include "graph/op.h"
+#include "graph/op_family.h"
 
 /* Where a tensor lies: `offset` bytes into an allocation of `bytes`. */
 typedef struct conformance_place {
@@ -717,26 +717,176 @@ static inline void cc_all_softmax(cc_context *x) {
   cc_same(x, CS_OP_SOFTMAX, "softmax_width", cc_shape4(1, 6, 4, 9), &width, 1, 0, CS_ACT_NONE);
 }
 
+/* The output's shape as shape inference has it; what has another rank is read row by row. */
+static inline void cc_shaped(cc_context *x, cs_op op, const char *name, cs_shape in,
+                             const cs_attrs *attrs, int flags) {
+  conformance_spec spec = {.name = name, .op = op, .n_inputs = 1, .flags = flags, .input = in};
+  cs_place place = {name, -1, name};
+  spec.attrs = *attrs;
+  cs_status st = cs_op_infer(&place, op, &spec.attrs, &in, 1, &spec.output);
+  if (st != CS_OK) {
+    fprintf(stderr, "%s\n", cs_status_message(st));
+    abort();
+  }
+  static const cs_precision stored[] = {CS_PRECISION_F32, CS_PRECISION_F16, CS_PRECISION_BF16};
+  if (in.rank == spec.output.rank) {
+    cc_add(x->table, &spec, x->layouts, x->n_layouts);
+    return;
+  }
+  for (int i = 0; i < 3; i++) cc_emit(x->table, &spec, stored[i], CS_LAYOUT_NCHW);
+}
+
 static inline void cc_all_pad(cc_context *x) {
   static const struct {
     const char *name;
-    int begin[4], end[4];
+    cs_pad_mode mode;
     double value;
-  } rows[] = {{"pad_spatial", {0, 0, 1, 2}, {0, 0, 3, 0}, 0.0},
-              {"pad_value", {0, 0, 1, 1}, {0, 0, 1, 1}, -1.5},
-              {"pad_channels", {0, 2, 0, 0}, {0, 3, 0, 1}, 0.5},
-              {"pad_batch", {1, 0, 0, 0}, {0, 0, 2, 0}, 0.0}};
+    int64_t pads[8];
+  } rows[] = {{"pad_spatial", CS_PAD_CONSTANT, 0.0, {0, 0, 1, 2, 0, 0, 3, 0}},
+              {"pad_value", CS_PAD_CONSTANT, -1.5, {0, 0, 1, 1, 0, 0, 1, 1}},
+              {"pad_channels", CS_PAD_CONSTANT, 0.5, {0, 2, 0, 0, 0, 3, 0, 1}},
+              {"pad_batch", CS_PAD_CONSTANT, 0.0, {1, 0, 0, 0, 0, 0, 2, 0}},
+              {"pad_negative", CS_PAD_CONSTANT, 0.5, {0, 0, -1, 2, 0, 0, 3, -2}},
+              {"pad_reflect", CS_PAD_REFLECT, 0.0, {0, 0, 4, 3, 0, 0, 2, 5}},
+              {"pad_edge", CS_PAD_EDGE, 0.0, {0, 0, 7, 0, 0, 0, 1, 9}},
+              {"pad_edge_all", CS_PAD_EDGE, 0.0, {1, 2, 1, 1, 2, 1, 0, 1}},
+              {"pad_wrap", CS_PAD_WRAP, 0.0, {0, 0, 5, 2, 0, 0, 1, 6}},
+              {"pad_reflect_cut", CS_PAD_REFLECT, 0.0, {0, 0, -2, 1, 0, 0, 2, -1}}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-    conformance_spec spec = {.name = rows[i].name, .op = CS_OP_PAD, .n_inputs = 1};
-    spec.input = spec.output = cc_shape4(2, 18, 5, 6);
-    for (int axis = 0; axis < 4; axis++) {
-      spec.attrs.pad.pads[axis] = rows[i].begin[axis];
-      spec.attrs.pad.pads[axis + 4] = rows[i].end[axis];
-      spec.output.dims[axis] += rows[i].begin[axis] + rows[i].end[axis];
-    }
-    spec.attrs.pad.value = rows[i].value;
-    cc_add(x->table, &spec, x->layouts, x->n_layouts);
+    cs_attrs attrs = {.pad = {.rank = 4, .mode = rows[i].mode, .value = rows[i].value}};
+    memcpy(attrs.pad.pads, rows[i].pads, sizeof rows[i].pads);
+    cc_shaped(x, CS_OP_PAD, rows[i].name, cc_shape4(2, 18, 5, 6), &attrs, 0);
   }
+  cs_attrs view = {.pad = {.rank = 4, .pads = {0, 0, 1, 1, 0, 0, 1, 1}, .mode = CS_PAD_REFLECT}};
+  cc_shaped(x, CS_OP_PAD, "pad_view", cc_shape4(2, 32, 5, 6), &view, CC_VIEW_IN | CC_VIEW_OUT);
+  cs_attrs flat = {.pad = {.rank = 2, .pads = {0, 3, 0, 1}, .value = 2.0}};
+  cc_shaped(x, CS_OP_PAD, "pad_flat", cc_shape2(3, 37), &flat, 0);
+  cs_attrs cube = {.pad = {.rank = 3, .pads = {1, 0, 2, 0, 1, 3}, .mode = CS_PAD_EDGE}};
+  cc_shaped(x, CS_OP_PAD, "pad_cube", (cs_shape){3, {4, 6, 5}}, &cube, 0);
+}
+
+static inline cs_attrs cc_transpose(int n, const int64_t *perm, cs_shape from, cs_shape to) {
+  cs_attrs attrs = {.transpose = {.n_perm = n, .input_shape = from, .output_shape = to}};
+  memcpy(attrs.transpose.perm, perm, (size_t)n * sizeof *perm);
+  return attrs;
+}
+
+static inline void cc_all_transpose(cc_context *x) {
+  static const struct {
+    const char *name;
+    cs_shape in;
+    int n;
+    int64_t perm[6];
+    cs_shape from, to;
+    int flags;
+  } rows[] = {{"transpose_last", {4, {2, 18, 5, 6}}, 4, {0, 2, 3, 1}, {0}, {0}, 0},
+              {"transpose_first", {4, {2, 18, 5, 6}}, 4, {0, 3, 1, 2}, {0}, {0}, 0},
+              {"transpose_planes", {4, {3, 32, 17, 40}}, 4, {0, 1, 3, 2}, {0}, {0}, CC_VIEW_IN},
+              {"transpose_images", {4, {3, 13, 5, 6}}, 4, {3, 1, 0, 2}, {0}, {0}, 0},
+              {"transpose_nothing", {4, {2, 32, 5, 6}}, 4, {0, 1, 2, 3}, {0}, {0}, CC_VIEW_OUT},
+              {"transpose_flat", {2, {65, 77}}, 2, {1, 0}, {0}, {0}, 0},
+              {"transpose_cube", {3, {4, 6, 50}}, 3, {2, 0, 1}, {0}, {0}, 0},
+              {"transpose_tokens", {4, {2, 32, 4, 5}}, 4, {0, 2, 3, 1}, {0}, {3, {2, 20, 32}}, 0},
+              {"transpose_image", {3, {2, 20, 32}}, 4, {0, 3, 1, 2}, {4, {2, 4, 5, 32}}, {0}, 0},
+              {"shuffle",
+               {4, {2, 32, 9, 8}},
+               5,
+               {0, 2, 1, 3, 4},
+               {5, {2, 4, 8, 9, 8}},
+               {4, {2, 32, 9, 8}},
+               CC_VIEW_IN | CC_VIEW_OUT},
+              {"shuffle_odd",
+               {4, {3, 14, 5, 5}},
+               5,
+               {0, 2, 1, 3, 4},
+               {5, {3, 2, 7, 5, 5}},
+               {4, {3, 14, 5, 5}},
+               CC_VIEW_IN | CC_VIEW_ODD},
+              {"depth_to_space",
+               {4, {2, 32, 3, 5}},
+               6,
+               {0, 3, 4, 1, 5, 2},
+               {6, {2, 2, 2, 8, 3, 5}},
+               {4, {2, 8, 6, 10}},
+               0},
+              {"depth_to_space_crd",
+               {4, {2, 36, 3, 5}},
+               6,
+               {0, 1, 4, 2, 5, 3},
+               {6, {2, 4, 3, 3, 3, 5}},
+               {4, {2, 4, 9, 15}},
+               CC_VIEW_IN | CC_VIEW_OUT},
+              {"space_to_depth",
+               {4, {2, 8, 6, 10}},
+               6,
+               {0, 3, 5, 1, 2, 4},
+               {6, {2, 8, 3, 2, 5, 2}},
+               {4, {2, 32, 3, 5}},
+               CC_VIEW_IN}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    cs_attrs attrs = cc_transpose(rows[i].n, rows[i].perm, rows[i].from, rows[i].to);
+    cc_shaped(x, CS_OP_TRANSPOSE, rows[i].name, rows[i].in, &attrs, rows[i].flags);
+  }
+}
+
+static inline void cc_all_slice(cc_context *x) {
+  cs_shape big = cc_shape4(2, 32, 9, 8), odd = cc_shape4(3, 13, 5, 6), flat = cc_shape2(5, 77);
+  cs_attrs channels = {.slice = {1, {1}, {8}, {24}, {1}}},
+           some = {.slice = {1, {1}, {3}, {10}, {1}}};
+  cs_attrs pixels = {.slice = {2, {3, 2}, {1, 0}, {7, 9}, {2, 3}}};
+  cs_attrs crop = {.slice = {2, {2, 3}, {2, 4}, {8, 8}, {1, 1}}};
+  cs_attrs back = {.slice = {3, {3, 1, 2}, {-1, 9, 4}, {-100, 1, 0}, {-1, -2, -1}}};
+  cs_attrs images = {.slice = {1, {0}, {1}, {3}, {1}}};
+  cs_attrs columns = {.slice = {1, {1}, {5}, {70}, {1}}},
+           rows = {.slice = {1, {0}, {4}, {0}, {-2}}};
+  cc_shaped(x, CS_OP_SLICE, "slice_channels", big, &channels, CC_VIEW_IN | CC_VIEW_OUT);
+  cc_shaped(x, CS_OP_SLICE, "slice_channels_odd", odd, &some, 0);
+  cc_shaped(x, CS_OP_SLICE, "slice_steps", big, &pixels, CC_VIEW_IN);
+  cc_shaped(x, CS_OP_SLICE, "slice_crop", big, &crop, 0);
+  cc_shaped(x, CS_OP_SLICE, "slice_back", odd, &back, CC_VIEW_IN | CC_VIEW_ODD);
+  cc_shaped(x, CS_OP_SLICE, "slice_images", odd, &images, 0);
+  cc_shaped(x, CS_OP_SLICE, "slice_columns", flat, &columns, 0);
+  cc_shaped(x, CS_OP_SLICE, "slice_rows", flat, &rows, 0);
+}
+
+static inline void cc_resize(cc_context *x, const char *how, cs_shape in, int64_t height,
+                             int64_t width, cs_resize_attrs resize, int flags) {
+  char name[96];
+  snprintf(name, sizeof name, "resize_%s_%lldx%lld", how, (long long)height, (long long)width);
+  resize.sizes[0] = height, resize.sizes[1] = width;
+  if (resize.cubic_coeff_a == 0) resize.cubic_coeff_a = -0.75;
+  cs_attrs attrs = {.resize = resize};
+  cc_shaped(x, CS_OP_RESIZE, name, in, &attrs, flags);
+}
+
+static inline void cc_all_resize(cc_context *x) {
+  cs_shape big = cc_shape4(2, 32, 9, 7), odd = cc_shape4(3, 13, 5, 6);
+  static const struct {
+    const char *how;
+    cs_resize_attrs attrs;
+  } rows[] = {
+      {"nearest", {.nearest = CS_RESIZE_FLOOR, .coordinates = CS_RESIZE_ASYMMETRIC}},
+      {"nearest_half", {.nearest = CS_RESIZE_ROUND_PREFER_FLOOR}},
+      {"nearest_ceil", {.nearest = CS_RESIZE_CEIL, .coordinates = CS_RESIZE_ALIGN_CORNERS}},
+      {"nearest_up", {.nearest = CS_RESIZE_ROUND_PREFER_CEIL}},
+      {"linear", {.mode = CS_RESIZE_LINEAR}},
+      {"linear_corners", {.mode = CS_RESIZE_LINEAR, .coordinates = CS_RESIZE_ALIGN_CORNERS}},
+      {"linear_asymmetric", {.mode = CS_RESIZE_LINEAR, .coordinates = CS_RESIZE_ASYMMETRIC}},
+      {"linear_scales", {.mode = CS_RESIZE_LINEAR, .scales = {1.3, 0.7}}},
+      {"cubic", {.mode = CS_RESIZE_CUBIC}},
+      {"cubic_inside", {.mode = CS_RESIZE_CUBIC, .exclude_outside = true, .cubic_coeff_a = -0.5}},
+      {"crop",
+       {.mode = CS_RESIZE_LINEAR,
+        .coordinates = CS_RESIZE_TF_CROP,
+        .roi = {0.25, -0.25, 1.25, 0.75},
+        .extrapolation_value = 2.5}}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    cc_resize(x, rows[i].how, big, 18, 14, rows[i].attrs, 0);
+    cc_resize(x, rows[i].how, odd, 8, 4, rows[i].attrs, 0);
+  }
+  cc_resize(x, "view", big, 13, 16, rows[4].attrs, CC_VIEW_IN | CC_VIEW_OUT);
+  cc_resize(x, "view_odd", odd, 10, 12, rows[0].attrs, CC_VIEW_IN | CC_VIEW_OUT | CC_VIEW_ODD);
+  cc_resize(x, "pixel", cc_shape4(2, 40, 1, 1), 6, 5, rows[5].attrs, 0);
 }
 
 /* Copies between every two layouts and every two storage types, dense and sliced. */
@@ -780,6 +930,9 @@ static inline conformance_table conformance_build(const cs_layout *layouts, int 
   cc_all_lrn(&x);
   cc_all_softmax(&x);
   cc_all_pad(&x);
+  cc_all_transpose(&x);
+  cc_all_slice(&x);
+  cc_all_resize(&x);
   cc_all_copy(&x);
   return table;
 }

@@ -206,6 +206,38 @@ def elementwise():
     return b.finish(b.unary("softmax", "Softmax", b.gemm("fc", "flatten", 9), axis=1))
 
 
+def movements():
+    """What moves elements: parts of the channels, shuffled channels, blocks of pixels, padding by reflection,
+    resized images, planes read the other way round."""
+    b = SmallBuilder("movements", "input", ["N", 8, 6, 5])
+
+    def slice_(name, x, channels, **attrs):
+        b.channels[b.unary(name, "Slice", x, **attrs)] = channels
+        return name
+
+    def resize(name, x, **attrs):
+        return b.unary(name, "Resize", x, **attrs)
+
+    left = slice_("left", "input", 4, starts=[0], ends=[4], axes=[1])
+    right = b.conv("conv", slice_("right", "input", 4, starts=[4], ends=[8], axes=[1]), 4, 3, 1, 1)
+    x = b.concat("cat", [left, right])
+    x = b.unary("split", "Reshape", x, shape=["N", 2, 4, 30])
+    x = b.unary("turn", "Transpose", x, perm=[0, 2, 1, 3])
+    x = b.unary("shuffle", "Reshape", x, shape=["N", 8, 6, 5])
+    b.channels[x] = 8
+    b.channels[b.unary("space", "Transpose", x, perm=[0, 3, 4, 1, 5, 2], input_shape=["N", 2, 2, 2, 6, 5],
+                       output_shape=["N", 2, 12, 10])] = 2
+    back = slice_("back", "space", 2, starts=[-1, 0], ends=[-13, 10], axes=[2, 3], steps=[-2, 3])
+    padded = b.unary("padded", "Pad", x, pads=[0, 0, 2, 3, 0, 0, 1, -1], mode="reflect")
+    y = [b.unary("tokens", "Transpose", padded, perm=[0, 2, 3, 1], output_shape=["N", 63, 8]), back,
+         resize("nearest", x, sizes=[9, 4]),
+         resize("linear", "space", sizes=[7, 13], mode="linear"),
+         resize("corners", x, sizes=[4, 8], mode="linear", coordinate_transformation_mode="align_corners"),
+         resize("cubic", x, sizes=[8, 3], mode="cubic", coordinate_transformation_mode="asymmetric",
+                exclude_outside=True)]
+    return b.finish(b.concat("output", [b.flatten("flat_" + name, name) for name in y]))
+
+
 GRAPHS = (inception_lrn, inception_bn, inception_factorised, residual_bottleneck, fire, dense_block,
           dcgan_head, transposed_variants, conv_variants, pools, normalisations, lrn_even,
-          elementwise)
+          elementwise, movements)

@@ -52,7 +52,12 @@ DEFAULTS = {
     "LRN": {"alpha": 0.0001, "beta": 0.75, "bias": 1.0},
     "Softmax": {"axis": -1},
     "Flatten": {"axis": 1},
-    "Pad": {"value": 0.0},
+    "Pad": {"value": 0.0, "mode": "constant"},
+    "Transpose": {"input_shape": None, "output_shape": None},
+    "Slice": {"axes": None, "steps": None},
+    "Resize": {"scales": None, "mode": "nearest", "coordinate_transformation_mode": "half_pixel",
+               "nearest_mode": "round_prefer_floor", "cubic_coeff_a": -0.75, "exclude_outside": False,
+               "roi": [0, 0, 0, 0], "extrapolation_value": 0.0},
 }
 
 
@@ -136,9 +141,33 @@ def node_shape(node, shapes):
         half = len(first)
         return [extent + attrs["pads"][i] + attrs["pads"][half + i]
                 for i, extent in enumerate(first)]
+    if node.op == "Reshape":
+        return bound_shape(attrs["shape"], first)
+    if node.op == "Transpose":
+        split = bound_shape(attrs["input_shape"] or first, first)
+        return bound_shape(attrs["output_shape"] or [split[axis] for axis in attrs["perm"]], first)
+    if node.op == "Slice":
+        return [len(taken) for taken in sliced_indices(attrs, first)]
+    if node.op == "Resize":
+        return [*first[:2], *attrs["sizes"]]
     if node.op in BINARY:
         return broadcast_shape(first, attrs["operand"] or shapes[1])
     return list(first)
+
+
+def bound_shape(shape, first):
+    """A shape in attributes, in which "N" is the input's first extent."""
+    return [first[0] if extent == "N" else extent for extent in shape]
+
+
+def sliced_indices(attrs, shape):
+    """What a Slice takes of each axis."""
+    taken = [range(extent) for extent in shape]
+    axes, n = attrs["axes"], len(attrs["starts"])
+    for axis, start, end, step in zip(range(n) if axes is None else axes, attrs["starts"], attrs["ends"],
+                                      attrs["steps"] or [1] * n):
+        taken[axis] = taken[axis][start:end:step]
+    return taken
 
 
 def broadcast_shape(a, b):

@@ -52,6 +52,13 @@ CASES = [
     ("ReduceMin", {"axes": [-1], "keepdims": False}), ("InstanceNormalization", {}), ("LRN", {"size": 3}),
     ("LRN", {"size": 5, "alpha": 0.5, "beta": 0.6, "bias": 2.0}), ("Softmax", {"axis": 1}), ("Concat", {"axis": 2}, ["x", "x"]),
     ("Flatten", {}), ("Pad", {"pads": [0, 0, 1, 2, 0, 1, 0, 3], "value": -0.7}), ("Identity", {}), ("Dropout", {}),
+    ("Pad", {"pads": [0, 0, 2, 1, 0, 0, -1, 2], "mode": "reflect"}), ("Pad", {"pads": [0, 0, 0, 1, 0, 1, 0, 2], "mode": "edge"}),
+    ("Reshape", {"shape": ["N", 2, 14, 6]}), ("Transpose", {"perm": [0, 2, 3, 1]}),
+    ("Transpose", {"perm": [0, 2, 1, 3, 4], "input_shape": ["N", 2, 2, 7, 6], "output_shape": ["N", 4, 7, 6]}),
+    ("Slice", {"starts": [1, -1], "ends": [3, -8], "axes": [1, 2], "steps": [1, -2]}),
+    ("Resize", {"sizes": [14, 9]}), ("Resize", {"sizes": [11, 4], "scales": [1.7, 0.7], "mode": "linear",
+                                                "coordinate_transformation_mode": "align_corners"}),
+    ("Resize", {"sizes": [9, 9], "mode": "cubic", "coordinate_transformation_mode": "asymmetric"}),
 ]
 MODELS = ("googlenet", "squeezenet1_1", "dcgan_generator")
 

@@ -12,11 +12,13 @@ nodes on streams of its own choosing:
             module.run_node(node, values)       # reads and writes the dictionary `values`
 """
 
+import numpy
 import torch
 import torch.nn.functional as F
 
 import graph_json
 from fold_norm import fold_batch_norm
+from resize_weights import resize_weights
 
 
 # ---- Operators: each takes (attributes, parameters, inputs) ----
@@ -140,9 +142,52 @@ def lrn(attrs, _, x):
 
 def pad(attrs, _, x):
     half = x.dim()
+    if attrs["mode"] != "constant":
+        return pad_by_index(attrs, x)
     pads = [amount for axis in reversed(range(half))
             for amount in (attrs["pads"][axis], attrs["pads"][half + axis])]
     return F.pad(x, pads, value=attrs["value"])
+
+
+def pad_by_index(attrs, x):
+    """Reflected, repeated or wrapped, an axis after the other."""
+    half = x.dim()
+    for axis in range(half):
+        begin, end = attrs["pads"][axis], attrs["pads"][half + axis]
+        kept = range(x.shape[axis])[max(-begin, 0):x.shape[axis] + min(end, 0)]
+        taken = numpy.pad(kept, (max(begin, 0), max(end, 0)), attrs["mode"])
+        x = x.index_select(axis, torch.as_tensor(taken, device=x.device))
+    return x
+
+
+def reshape(attrs, _, x):
+    return x.reshape(graph_json.bound_shape(attrs["shape"], x.shape))
+
+
+def transpose(attrs, _, x):
+    first = x.shape
+    if attrs["input_shape"]:
+        x = x.reshape(graph_json.bound_shape(attrs["input_shape"], first))
+    x = x.permute(attrs["perm"])
+    return x.reshape(graph_json.bound_shape(attrs["output_shape"], first)) if attrs["output_shape"] else x
+
+
+def slice_(attrs, _, x):
+    for axis, taken in enumerate(graph_json.sliced_indices(attrs, x.shape)):
+        x = x.index_select(axis, torch.as_tensor(list(taken), device=x.device))
+    return x
+
+
+def resize(attrs, _, x):
+    """Along H, then along W, each a product with a matrix of weights."""
+    for axis in (0, 1):
+        extent, scales = x.shape[2 + axis], attrs["scales"]
+        matrix = resize_weights(attrs, axis, extent, scales[axis] if scales else attrs["sizes"][axis] / extent)
+        outside = matrix[:, -1:]
+        x = x.movedim(2 + axis, -1) @ torch.as_tensor(matrix[:, :-1], dtype=x.dtype, device=x.device).T
+        x = x + torch.as_tensor(outside[:, 0] * attrs["extrapolation_value"], dtype=x.dtype, device=x.device)
+        x = x.movedim(-1, 2 + axis)
+    return x
 
 
 def binary(function):
@@ -200,6 +245,10 @@ OPERATORS = {
     "Concat": lambda a, p, *inputs: torch.cat(inputs, a["axis"]),
     "Flatten": lambda a, p, x: torch.flatten(x, a["axis"]),
     "Pad": pad,
+    "Reshape": reshape,
+    "Transpose": transpose,
+    "Slice": slice_,
+    "Resize": resize,
     "Identity": lambda a, p, x: x,
     "Dropout": lambda a, p, x: x,
 }

@@ -18,7 +18,7 @@ RECTIFIERS = {"Relu", "LeakyRelu", "Clip", "PRelu", "Elu", "HardSwish", "Swish"}
 OPERAND_RANGES = {"Mul": (1.0, 0.1), "Div": (1.0, 0.1), "Pow": (2.0, 0.0),
                   "PRelu": (0.25, 0.1)}
 PASSING = {"BatchNormalization", "InstanceNormalization", "GlobalMaxPool", "Add", "MaxPool", "AveragePool", "GlobalAveragePool", "LRN",
-           "Concat", "Pad", "Identity", "Dropout"}
+           "Concat", "Pad", "Reshape", "Transpose", "Slice", "Resize", "Identity", "Dropout"}
 WEIGHTED = {"Conv", "ConvTranspose", "Gemm", "BatchNormalization", "InstanceNormalization"}
 
 

@@ -116,29 +116,81 @@ cs_status cs_attr_ints(cs_attr_reader *reader, const char *key, int n, int64_t f
   return CS_OK;
 }
 
-cs_status cs_attr_list(cs_attr_reader *reader, const char *key, int64_t min, int64_t max,
-                       int64_t out[CS_MAX_RANK], int *n) {
+/* A list of `least` to `most` integers; nothing given leaves *n at 0. */
+static cs_status list_of(cs_attr_reader *reader, const char *key, int least, int most, int64_t min,
+                         int64_t max, int64_t *out, int *n) {
   const json_t *json = lookup(reader, key);
   *n = 0;
   if (!json) return CS_OK;
   size_t size = json_array_size(json);
-  bool good = size >= 1 && size <= CS_MAX_RANK;
+  bool good = size >= (size_t)least && size <= (size_t)most;
   for (size_t i = 0; good && i < size; i++) {
     good = in_range(json_array_get(json, i), min, max);
     if (good) out[i] = json_integer_value(json_array_get(json, i));
   }
   if (!good) {
-    char range[CS_TEXT_SIZE], wanted[CS_TEXT_SIZE + 32];
-    snprintf(wanted, sizeof wanted, "a list of 1 to 8 integers %s", range_text(min, max, range));
+    char range[CS_TEXT_SIZE], wanted[CS_TEXT_SIZE + 64];
+    snprintf(wanted, sizeof wanted, "a list of %d to %d integers %s", least, most,
+             range_text(min, max, range));
     return attr_error(reader, key, json, wanted);
   }
   *n = (int)size;
   return CS_OK;
 }
 
+cs_status cs_attr_list(cs_attr_reader *reader, const char *key, int64_t min, int64_t max,
+                       int64_t out[CS_MAX_RANK], int *n) {
+  return list_of(reader, key, 1, CS_MAX_RANK, min, max, out, n);
+}
+
+cs_status cs_attr_pairs(cs_attr_reader *reader, const char *key, int64_t min, int64_t max,
+                        int64_t out[2 * CS_MAX_RANK], int *n) {
+  return list_of(reader, key, 2, 2 * CS_MAX_RANK, min, max, out, n);
+}
+
 cs_status cs_attr_shape(cs_attr_reader *reader, const char *key, cs_shape *out) {
   *out = (cs_shape){0};
   return cs_attr_list(reader, key, 1, CS_MAX_EXTENT, out->dims, &out->rank);
+}
+
+static bool is_batch(const json_t *json) {
+  return json_is_string(json) && strcmp(json_string_value(json), "N") == 0;
+}
+
+cs_status cs_attr_batch_shape(cs_attr_reader *reader, const char *key, cs_shape *out) {
+  const json_t *json = reader->object ? json_object_get(reader->object, key) : NULL;
+  *out = (cs_shape){0};
+  if (!is_batch(json_array_get(json, 0))) return cs_attr_shape(reader, key, out);
+  (void)lookup(reader, key);
+  size_t size = json_array_size(json);
+  bool good = size <= CS_MAX_RANK;
+  for (size_t i = 1; good && i < size; i++)
+    good = in_range(json_array_get(json, i), 1, CS_MAX_EXTENT);
+  if (!good)
+    return attr_error(reader, key, json, "1 to 8 extents, of which the first may be \"N\"");
+  out->rank = (int)size;
+  out->dims[0] = CS_DIM_N;
+  for (size_t i = 1; i < size; i++) out->dims[i] = json_integer_value(json_array_get(json, i));
+  return CS_OK;
+}
+
+cs_status cs_attr_choice(cs_attr_reader *reader, const char *key, const char *const *names, int n,
+                         int fallback, int *out) {
+  const json_t *json = lookup(reader, key);
+  char wanted[CS_TEXT_SIZE];
+  size_t length = 0;
+  *out = fallback;
+  if (!json) return CS_OK;
+  for (int i = 0; i < n; i++) {
+    if (json_is_string(json) && strcmp(json_string_value(json), names[i]) == 0) {
+      *out = i;
+      return CS_OK;
+    }
+    int wrote = snprintf(wanted + length, sizeof wanted - length, "%s\"%s\"", i ? ", " : "one of ",
+                         names[i]);
+    length = (size_t)cs_min_i64((int64_t)length + wrote, (int64_t)sizeof wanted - 1);
+  }
+  return attr_error(reader, key, json, wanted);
 }
 
 cs_status cs_attr_bool(cs_attr_reader *reader, const char *key, bool fallback, bool *out) {
@@ -156,6 +208,22 @@ cs_status cs_attr_double(cs_attr_reader *reader, const char *key, double fallbac
   if (!json) return CS_OK;
   if (!json_is_number(json)) return attr_error(reader, key, json, "a number");
   *out = json_number_value(json);
+  return CS_OK;
+}
+
+cs_status cs_attr_doubles(cs_attr_reader *reader, const char *key, int n, double fallback,
+                          double *out) {
+  const json_t *json = lookup(reader, key);
+  for (int i = 0; i < n; i++) out[i] = fallback;
+  if (!json) return CS_OK;
+  bool good = json_is_array(json) && json_array_size(json) == (size_t)n;
+  for (int i = 0; good && i < n; i++) good = json_is_number(json_array_get(json, (size_t)i));
+  if (!good) {
+    char wanted[CS_TEXT_SIZE];
+    snprintf(wanted, sizeof wanted, "%d numbers", n);
+    return attr_error(reader, key, json, wanted);
+  }
+  for (int i = 0; i < n; i++) out[i] = json_number_value(json_array_get(json, (size_t)i));
   return CS_OK;
 }
 
@@ -187,6 +255,29 @@ json_t *cs_attr_save_ints(const int64_t *values, int n) {
   json_t *array = json_array();
   for (int i = 0; array && i < n; i++) {
     if (json_array_append_new(array, json_integer(values[i])) != 0) {
+      json_decref(array);
+      return NULL;
+    }
+  }
+  return array;
+}
+
+json_t *cs_attr_save_doubles(const double *values, int n) {
+  json_t *array = json_array();
+  for (int i = 0; array && i < n; i++) {
+    if (json_array_append_new(array, json_real(values[i])) != 0) {
+      json_decref(array);
+      return NULL;
+    }
+  }
+  return array;
+}
+
+json_t *cs_attr_save_shape(const cs_shape *shape) {
+  json_t *array = json_array();
+  for (int i = 0; array && i < shape->rank; i++) {
+    json_t *extent = shape->dims[i] == CS_DIM_N ? json_string("N") : json_integer(shape->dims[i]);
+    if (json_array_append_new(array, extent) != 0) {
       json_decref(array);
       return NULL;
     }

@@ -116,7 +116,7 @@ typedef struct cs_pass_options {
 #define CS_PASSES_NONE ((cs_pass_options){.fuse = false})
 typedef struct cs_pass_report { /* how many nodes each pass changed */
   int identities_dropped, batch_norms_folded, activations_fused, residuals_fused, prologues_fused,
-      concats_in_place, concat_inputs_copied, concats_flattened;
+      concats_in_place, concat_inputs_copied, concats_flattened, movements_composed;
 } cs_pass_report;
 /* A new graph. Dropped nodes' values disappear; a fused node takes over the output value of the
  * last node it swallowed (so every remaining value keeps its name). Graph outputs are always kept
@@ -129,8 +129,17 @@ cs_status cs_graph_apply_passes(const cs_graph *bound, cs_pass_options options,
  * is a multiple of the layout's granule. */
 bool cs_graph_layout_allowed(const cs_graph *graph, int value, cs_layout layout);
 
+/* A Slice of neighbouring channels, in a layout in whose blocks they begin and end: a view of its
+ * input, where that has the layout and the result needs no bytes of its own. */
+bool cs_node_is_channel_view(const cs_graph *graph, const cs_node *node, cs_layout layout);
+
+/* A Flatten or Reshape whose result has bytes of its own is copied to them through the input's
+ * shape where the output is row-major, else as the output is. */
+bool cs_node_copies_through_input(const cs_graph *graph, const cs_node *node,
+                                  const cs_layout *layouts);
+
 /* Concrete description of a node for uniform layout `layout`, every tensor dense (no views). Not
- * for Concat, Flatten, Identity, Dropout. */
+ * for Concat, Flatten, Reshape, Identity, Dropout. */
 cs_status cs_graph_node_desc(const cs_graph *graph, int node, cs_precision precision,
                              cs_layout layout, cs_op_desc *out) CS_MUST_USE;
 

@@ -42,6 +42,8 @@ void cs_rewrite_take_over(cs_rewrite *rewrite, int into, int from);
 
 cs_status cs_pass_drop_identities(cs_rewrite *rewrite, cs_pass_report *report) CS_MUST_USE;
 void cs_pass_global_pool(cs_rewrite *rewrite);
+/* Reshape, Transpose, Reshape become one Transpose. */
+void cs_pass_compose_movements(cs_rewrite *rewrite, cs_pass_report *report);
 cs_status cs_pass_fold_batch_norm(cs_rewrite *rewrite, cs_pass_report *report) CS_MUST_USE;
 cs_status cs_pass_fuse(cs_rewrite *rewrite, cs_pass_report *report) CS_MUST_USE;
 cs_status cs_pass_fuse_prologues(cs_rewrite *rewrite, const cs_prologue_taker *taker,

@@ -41,18 +41,19 @@ static void locate(cs_lowering *lowering) {
 
 /* ---- The whole ---- */
 
-/* A flattened graph output lends its buffer to the value that is flattened, where that is the same
- * bytes and somebody really writes them: no copy is needed then. */
+/* A flattened or reshaped graph output lends its buffer to the value that is flattened, where that
+ * is the same bytes and somebody really writes them: no copy is needed then. */
 static void lend_outputs(cs_lowering *lowering) {
   const cs_graph *graph = lowering->graph;
   for (int v = 0; v < graph->n_values; v++) lowering->lender[v] = -1;
   for (int i = 0; i < graph->n_outputs; i++) {
     const cs_node *flatten = &graph->nodes[graph->values[graph->outputs[i]].producer];
-    if (flatten->op != CS_OP_FLATTEN) continue;
+    if (flatten->op != CS_OP_FLATTEN && flatten->op != CS_OP_RESHAPE) continue;
+    if (lowering->program->layouts[flatten->output] != CS_LAYOUT_NCHW) continue;
     int value = flatten->inputs[0], producer = graph->values[value].producer;
     if (producer < 0 || lowering->lender[value] >= 0 || lowering->is_output[value]) continue;
     cs_op op = graph->nodes[producer].op;
-    if (op == CS_OP_FLATTEN || op == CS_OP_IDENTITY || op == CS_OP_DROPOUT) continue;
+    if (cs_op_keeps_order(op) || op == CS_OP_SLICE) continue;
     cs_tensor_desc desc = cs_tensor_dense(&graph->values[value].shape, lowering->storage,
                                           lowering->program->layouts[value]);
     if (lowering->location[value].root == value && cs_lower_is_row_major(&desc)) {

@@ -161,7 +161,7 @@ static cs_status lower_operation(cs_lowering *lowering, int index) {
   return add_task(lowering, &name, index, &base, inputs, node->n_inputs, output);
 }
 
-/* The part of a concat's tensor that holds an input which begins at `begin` along the axis. */
+/* The part of a tensor that holds a value which begins at `begin` along the axis. */
 static cs_status add_slice(cs_lowering *lowering, int whole, int value, int axis, int64_t begin,
                            int *out) {
   cs_tensor tensor = lowering->program->tensors[whole];
@@ -225,31 +225,71 @@ static bool needs_own_bytes(const cs_lowering *lowering, int value) {
   return lowering->is_output[value] || lowering->location[value].root != value;
 }
 
-static cs_status lower_flatten(cs_lowering *lowering, int index) {
-  const cs_node *node = &lowering->graph->nodes[index];
+/* The input as row-major elements under another shape. */
+static cs_status reshaped_view(cs_lowering *lowering, const cs_node *node, int *out) {
   cs_program *program = lowering->program;
-  int from = program->value_tensor[node->inputs[0]], view;
-  if (!needs_own_bytes(lowering, node->output) ||
-      lowering->lender[node->inputs[0]] == node->output) {
-    if (!cs_lower_is_row_major(&program->tensors[from].desc)) {
-      CS_RETURN_IF_ERROR(convert(lowering, node->inputs[0], CS_LAYOUT_NCHW, &from));
-    }
-    const cs_tensor *tensor = &program->tensors[from];
-    cs_tensor_desc desc = cs_tensor_dense(&lowering->graph->values[node->output].shape,
-                                          lowering->storage, CS_LAYOUT_NCHW);
-    CS_RETURN_IF_ERROR(add_tensor(lowering, node->output, tensor->buffer, tensor->offset, &desc,
-                                  lowering->writer[from], &view));
-    program->value_tensor[node->output] = view;
-    return CS_OK;
+  int from = program->value_tensor[node->inputs[0]];
+  const cs_shape *shape = &lowering->graph->values[node->output].shape;
+  cs_layout layout = program->layouts[node->output];
+  if (!cs_lower_is_row_major(&program->tensors[from].desc)) {
+    CS_RETURN_IF_ERROR(convert(lowering, node->inputs[0], CS_LAYOUT_NCHW, &from));
   }
-  /* The copy writes the output's bytes through the input's shape. */
-  int shaped;
-  CS_RETURN_IF_ERROR(cs_lower_value(lowering, node->output, program->n_tasks, &view));
+  const cs_tensor *tensor = &program->tensors[from];
+  cs_tensor_desc desc = cs_tensor_dense(shape, lowering->storage, CS_LAYOUT_NCHW);
+  if (shape->rank == 4 && same_bytes(&desc, layout)) desc.layout = layout;
+  return add_tensor(lowering, node->output, tensor->buffer, tensor->offset, &desc,
+                    lowering->writer[from], out);
+}
+
+/* The copy writes the output's bytes through the input's shape. */
+static cs_status copy_through_input(cs_lowering *lowering, const cs_node *node) {
+  cs_program *program = lowering->program;
+  int from = program->value_tensor[node->inputs[0]], whole, shaped;
+  CS_RETURN_IF_ERROR(cs_lower_value(lowering, node->output, program->n_tasks, &whole));
   cs_tensor_desc desc =
       cs_tensor_dense(&program->tensors[from].desc.shape, lowering->storage, CS_LAYOUT_NCHW);
-  CS_RETURN_IF_ERROR(add_tensor(lowering, node->inputs[0], program->tensors[view].buffer,
-                                program->tensors[view].offset, &desc, CS_WRITER_NONE, &shaped));
+  CS_RETURN_IF_ERROR(add_tensor(lowering, node->inputs[0], program->tensors[whole].buffer,
+                                program->tensors[whole].offset, &desc, CS_WRITER_NONE, &shaped));
   return add_copy(lowering, from, shaped, node->name);
+}
+
+/* Flatten and Reshape. */
+static cs_status lower_reshape(cs_lowering *lowering, int index) {
+  const cs_node *node = &lowering->graph->nodes[index];
+  cs_program *program = lowering->program;
+  int output = node->output, view, to;
+  bool own = needs_own_bytes(lowering, output) && lowering->lender[node->inputs[0]] != node->output;
+  if (own && cs_node_copies_through_input(lowering->graph, node, program->layouts) &&
+      lowering->location[output].root == output) {
+    return copy_through_input(lowering, node);
+  }
+  CS_RETURN_IF_ERROR(reshaped_view(lowering, node, &view));
+  const cs_tensor_desc *desc = &program->tensors[view].desc;
+  if (!own && (desc->shape.rank != 4 || desc->layout == program->layouts[output])) {
+    program->value_tensor[output] = view;
+    return CS_OK;
+  }
+  program->tensors[view].value = node->inputs[0]; /* what the copy is told to be of */
+  CS_RETURN_IF_ERROR(cs_lower_value(lowering, output, CS_WRITER_NONE, &to));
+  return add_copy(lowering, view, to, node->name);
+}
+
+/* Neighbouring channels are a view of the input; other parts, and those that have bytes of their
+ * own, are copied by an operation. */
+static cs_status lower_slice(cs_lowering *lowering, int index) {
+  const cs_node *node = &lowering->graph->nodes[index];
+  cs_program *program = lowering->program;
+  cs_layout layout = program->layouts[node->output];
+  int from, to;
+  if (needs_own_bytes(lowering, node->output) ||
+      !cs_node_is_channel_view(lowering->graph, node, layout)) {
+    return lower_operation(lowering, index);
+  }
+  CS_RETURN_IF_ERROR(read_value(lowering, node->inputs[0], layout, &from));
+  CS_RETURN_IF_ERROR(add_slice(lowering, from, node->output, 1, node->attrs.slice.starts[0], &to));
+  lowering->writer[to] = lowering->writer[from];
+  program->value_tensor[node->output] = to;
+  return CS_OK;
 }
 
 /* An identity is the same bytes where nothing asks for others. */
@@ -274,7 +314,10 @@ cs_status cs_lower_node(cs_lowering *lowering, int index) {
     case CS_OP_CONCAT:
       return lower_concat(lowering, index);
     case CS_OP_FLATTEN:
-      return lower_flatten(lowering, index);
+    case CS_OP_RESHAPE:
+      return lower_reshape(lowering, index);
+    case CS_OP_SLICE:
+      return lower_slice(lowering, index);
     case CS_OP_IDENTITY:
     case CS_OP_DROPOUT:
       return lower_identity(lowering, index);

@@ -51,6 +51,20 @@ bool cs_graph_layout_allowed(const cs_graph *graph, int value, cs_layout layout)
   return true;
 }
 
+bool cs_node_is_channel_view(const cs_graph *graph, const cs_node *node, cs_layout layout) {
+  const cs_slice_attrs *slice = &node->attrs.slice;
+  const cs_shape *in = &graph->values[node->inputs[0]].shape;
+  if (node->op != CS_OP_SLICE || in->rank != 4 || slice->n_axes != 1) return false;
+  if (slice->axes[0] != 1 || slice->steps[0] != 1) return false;
+  int64_t granule = cs_layout_granule(layout), end = slice->ends[0];
+  return slice->starts[0] % granule == 0 && (end % granule == 0 || end == in->dims[1]);
+}
+
+bool cs_node_copies_through_input(const cs_graph *graph, const cs_node *node,
+                                  const cs_layout *layouts) {
+  return layouts[node->output] == CS_LAYOUT_NCHW && graph->values[node->inputs[0]].shape.rank <= 4;
+}
+
 cs_op_desc cs_node_base_desc(const cs_node *node, cs_precision precision) {
   cs_op_desc desc = {.op = node->op,
                      .attrs = node->attrs,
@@ -71,8 +85,7 @@ cs_op_desc cs_node_base_desc(const cs_node *node, cs_precision precision) {
 cs_status cs_graph_node_desc(const cs_graph *graph, int node, cs_precision precision,
                              cs_layout layout, cs_op_desc *out) {
   const cs_node *at = &graph->nodes[node];
-  if (at->op == CS_OP_CONCAT || at->op == CS_OP_FLATTEN || at->op == CS_OP_IDENTITY ||
-      at->op == CS_OP_DROPOUT) {
+  if (at->op == CS_OP_CONCAT || cs_op_keeps_order(at->op)) {
     return cs_error(CS_CODE_USAGE, "node \"%s\": found %s, wanted an operation of a backend",
                     at->name, cs_op_name(at->op));
   }

@@ -55,6 +55,10 @@
   X(CONCAT, "Concat")                         \
   X(FLATTEN, "Flatten")                       \
   X(PAD, "Pad")                               \
+  X(RESHAPE, "Reshape")                       \
+  X(TRANSPOSE, "Transpose")                   \
+  X(SLICE, "Slice")                           \
+  X(RESIZE, "Resize")                         \
   X(IDENTITY, "Identity")                     \
   X(DROPOUT, "Dropout")                       \
   X(COPY, "Copy")
@@ -100,6 +104,56 @@ typedef struct cs_reduce_attrs { /* ReduceMean, ReduceSum, ReduceMax, ReduceMin 
   int64_t axes[CS_MAX_RANK];     /* ascending and non-negative once shapes are inferred */
   bool keepdims;
 } cs_reduce_attrs;
+typedef struct cs_transpose_attrs {
+  cs_shape input_shape;      /* the input read as such a tensor, each axis split; rank 0: its own */
+  int64_t perm[CS_MAX_RANK]; /* output axis i is input axis perm[i], of input_shape's axes */
+  int n_perm;
+  cs_shape output_shape; /* axes of the result merged to such ones; rank 0: none */
+} cs_transpose_attrs;
+/* Once shapes are inferred: start and end within the axis; an end of −extent − 1 is before its
+ * beginning. */
+typedef struct cs_slice_attrs {
+  int n_axes;
+  int64_t axes[CS_MAX_RANK], starts[CS_MAX_RANK], ends[CS_MAX_RANK], steps[CS_MAX_RANK];
+} cs_slice_attrs;
+typedef enum cs_pad_mode {
+  CS_PAD_CONSTANT,
+  CS_PAD_REFLECT, /* mirrored at the border element, which is not repeated */
+  CS_PAD_EDGE,    /* the border element */
+  CS_PAD_WRAP     /* the other end */
+} cs_pad_mode;
+typedef struct cs_pad_attrs {
+  int rank;                      /* of the list: 2 · rank pads */
+  int64_t pads[2 * CS_MAX_RANK]; /* begins of all axes, then ends; negative: cut off */
+  double value;                  /* constant mode */
+  cs_pad_mode mode;
+} cs_pad_attrs;
+typedef enum cs_resize_mode { CS_RESIZE_NEAREST, CS_RESIZE_LINEAR, CS_RESIZE_CUBIC } cs_resize_mode;
+typedef enum cs_resize_coordinates {
+  CS_RESIZE_HALF_PIXEL,
+  CS_RESIZE_HALF_PIXEL_SYMMETRIC,
+  CS_RESIZE_PYTORCH_HALF_PIXEL,
+  CS_RESIZE_ALIGN_CORNERS,
+  CS_RESIZE_ASYMMETRIC,
+  CS_RESIZE_TF_CROP
+} cs_resize_coordinates;
+typedef enum cs_resize_nearest {
+  CS_RESIZE_ROUND_PREFER_FLOOR,
+  CS_RESIZE_ROUND_PREFER_CEIL,
+  CS_RESIZE_FLOOR,
+  CS_RESIZE_CEIL
+} cs_resize_nearest;
+typedef struct cs_resize_attrs { /* of H and W */
+  int64_t sizes[2];              /* of the output */
+  double scales[2];              /* 0: output by input */
+  double roi[4];                 /* tf_crop_and_resize: begins, then ends, 1 is the whole input */
+  double extrapolation_value;    /* … where it reaches past the input */
+  double cubic_coeff_a;
+  cs_resize_mode mode;
+  cs_resize_coordinates coordinates;
+  cs_resize_nearest nearest;
+  bool exclude_outside; /* weights of what is outside are 0, the others add up to 1 */
+} cs_resize_attrs;
 typedef union cs_attrs {
   cs_conv_attrs conv;
   cs_gemm_attrs gemm;
@@ -122,10 +176,11 @@ typedef union cs_attrs {
   struct {
     int64_t axis;
   } axis; /* Concat, Softmax, Flatten; made non-negative by the loader */
-  struct {
-    int64_t pads[8];
-    double value;
-  } pad; /* begins of 4 axes, then ends; constant mode */
+  cs_shape reshape;
+  cs_transpose_attrs transpose;
+  cs_slice_attrs slice;
+  cs_pad_attrs pad;
+  cs_resize_attrs resize;
 } cs_attrs;
 
 /* A function of one number: an activation fused behind an operation, y = act(x), or an operator of
@@ -221,9 +276,9 @@ int64_t cs_tensor_offset4(const cs_tensor_desc *desc, int64_t n, int64_t c, int6
  * [out, in]; BatchNormalization: weight = scale [C], bias = shift [C] (running statistics folded
  * in), always both. Add … PRelu: two inputs, or one and a weight in attrs.binary.operand's shape;
  * they are broadcast to the output's. Concat never reaches a backend (views and Copy tasks replace
- * it), nor do Identity, Dropout, Flatten (views or Copy). Relu, LeakyRelu, Clip, Sigmoid, Tanh
- * reach it as themselves, their parameter in attrs. Copy: logical shapes equal; dtype, layout,
- * strides differ.
+ * it), nor do Identity, Dropout, Flatten, Reshape (views or Copy), nor a Slice that is a view.
+ * Relu, LeakyRelu, Clip, Sigmoid, Tanh reach it as themselves, their parameter in attrs. Copy:
+ * logical shapes equal; dtype, layout, strides differ.
  *
  * A Conv may have a prologue, op(prologue(scale[c] · x + shift[c]); weight), rounded to the storage
  * type before it is multiplied. Scale [C], then shift [C] follow the bias in its array, in f32. */
@@ -260,6 +315,30 @@ cs_tensor_desc cs_op_operand(const cs_op_desc *desc, cs_dtype dtype);
 bool cs_op_reduces(const cs_op_desc *desc, bool reduced[CS_MAX_RANK]);
 /* The output of such an operator with the input's axes, extents of 1 for those reduced. */
 cs_tensor_desc cs_op_kept_output(const cs_op_desc *desc);
+/* Flatten, Reshape, Identity, Dropout: the elements in the same order. They are views or copies. */
+bool cs_op_keeps_order(cs_op op);
+/* A Transpose or Slice as a loop nest that copies: axes in the output's order, the first outermost.
+ * false: another operator, or one of its tensors has blocks of channels. */
+typedef struct cs_movement {
+  int rank;
+  int64_t size[CS_MAX_RANK], in_stride[CS_MAX_RANK], out_stride[CS_MAX_RANK]; /* elements */
+  int64_t in_offset; /* of the first element */
+} cs_movement;
+bool cs_op_movement(const cs_op_desc *desc, cs_movement *out);
+/* What ONNX and the graph format call them; -1: no such name. */
+int cs_pad_mode_named(const char *name);
+int cs_resize_mode_named(const char *name);
+int cs_resize_coordinates_named(const char *name);
+int cs_resize_nearest_named(const char *name);
+/* The axes of a tensor split into `factors`, outermost first: the stride of each. false: they do
+ * not split each axis by itself. */
+bool cs_shape_split(const cs_shape *shape, const int64_t *strides, const cs_shape *factors,
+                    int64_t factor_strides[CS_MAX_RANK]);
+/* What a Slice takes of its k-th listed axis, of extent `extent`. */
+typedef struct cs_slice_range {
+  int64_t first, step, count;
+} cs_slice_range;
+cs_slice_range cs_slice_range_of(const cs_slice_attrs *slice, int k, int64_t extent);
 /* Whether an input (or the weight: index n_inputs) has to be positive for the result to be a number
  * of ordinary size: a divisor, the base of a power, what a root is taken of. */
 bool cs_op_wants_positive(const cs_op_desc *desc, int index);

@@ -1,4 +1,6 @@
 /* What the families say about one operation: checks, parameters, work, signature. */
+#include <math.h>
+
 #include "graph/op_family.h"
 
 cs_status cs_want_rank(const cs_place *place, const cs_shape *input, int rank) {
@@ -105,10 +107,32 @@ double cs_op_bytes(const cs_op_desc *desc) {
   double element = (double)cs_dtype_size(cs_precision_storage(desc->precision));
   double bytes = element * (double)(cs_op_weight_elements(desc) + cs_op_bias_elements(desc)) +
                  cs_shape_count(&desc->output.shape) * (double)cs_dtype_size(desc->output.dtype);
+  const cs_op_family *family = cs_op_family_of(desc->op);
+  if (family->reads) {
+    return bytes + family->reads(desc) * (double)cs_dtype_size(desc->inputs[0].dtype);
+  }
   for (int i = 0; i < desc->n_inputs; i++) {
     bytes += cs_shape_count(&desc->inputs[i].shape) * (double)cs_dtype_size(desc->inputs[i].dtype);
   }
   return bytes;
+}
+
+double cs_window_reads(const cs_op_desc *desc, int64_t taps) {
+  const cs_shape *in = &desc->inputs[0].shape, *out = &desc->output.shape;
+  double count = 1;
+  for (int i = 0; i < in->rank; i++) {
+    count *= fmin((double)in->dims[i], (double)(out->dims[i]) * (double)taps);
+  }
+  return count;
+}
+
+void cs_shape_sign(const char *label, const cs_shape *shape, cs_strbuf *out) {
+  for (int i = 0; i < shape->rank; i++) {
+    if (i == 0) cs_strbuf_printf(out, " %s=", label);
+    if (i > 0) cs_strbuf_printf(out, "x");
+    if (shape->dims[i] == CS_DIM_N) cs_strbuf_printf(out, "N");
+    if (shape->dims[i] != CS_DIM_N) cs_strbuf_printf(out, "%lld", (long long)shape->dims[i]);
+  }
 }
 
 int64_t cs_op_reduction(const cs_op_desc *desc) {

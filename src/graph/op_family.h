@@ -40,15 +40,29 @@ cs_status cs_attr_ints(cs_attr_reader *reader, const char *key, int n, int64_t f
 /* A list of 1 to CS_MAX_RANK integers; nothing given leaves *n at 0. */
 cs_status cs_attr_list(cs_attr_reader *reader, const char *key, int64_t min, int64_t max,
                        int64_t out[CS_MAX_RANK], int *n) CS_MUST_USE;
+/* A list of 2 to twice CS_MAX_RANK integers. */
+cs_status cs_attr_pairs(cs_attr_reader *reader, const char *key, int64_t min, int64_t max,
+                        int64_t out[2 * CS_MAX_RANK], int *n) CS_MUST_USE;
 /* A list of 1 to CS_MAX_RANK extents; nothing given leaves rank 0. */
 cs_status cs_attr_shape(cs_attr_reader *reader, const char *key, cs_shape *out) CS_MUST_USE;
+/* The same where the first extent may be the batch "N". */
+cs_status cs_attr_batch_shape(cs_attr_reader *reader, const char *key, cs_shape *out) CS_MUST_USE;
+/* One of n names: its index. */
+cs_status cs_attr_choice(cs_attr_reader *reader, const char *key, const char *const *names, int n,
+                         int fallback, int *out) CS_MUST_USE;
+/* A list of exactly n numbers; `fallback` fills them all. */
+cs_status cs_attr_doubles(cs_attr_reader *reader, const char *key, int n, double fallback,
+                          double *out) CS_MUST_USE;
 cs_status cs_attr_bool(cs_attr_reader *reader, const char *key, bool fallback,
                        bool *out) CS_MUST_USE;
 cs_status cs_attr_double(cs_attr_reader *reader, const char *key, double fallback,
                          double *out) CS_MUST_USE;
 cs_status cs_attr_finish(cs_attr_reader *reader) CS_MUST_USE;
-/* JSON array of n integers; NULL on failure. */
+/* JSON array of n integers or numbers; NULL on failure. */
 json_t *cs_attr_save_ints(const int64_t *values, int n);
+json_t *cs_attr_save_doubles(const double *values, int n);
+/* Extents, with "N" for the batch. */
+json_t *cs_attr_save_shape(const cs_shape *shape);
 
 /* Members that are NULL: no attributes; no parameters; no products (1). */
 typedef struct cs_op_family {
@@ -64,6 +78,8 @@ typedef struct cs_op_family {
   bool (*has_bias)(const cs_attrs *attrs);
   double (*flops)(const cs_op_desc *desc);
   int64_t (*reduction)(const cs_op_desc *desc);
+  /* Elements of its inputs that are read, where that may be fewer than there are. */
+  double (*reads)(const cs_op_desc *desc);
   /* Attributes that matter for a signature, each preceded by a space. */
   void (*sign)(cs_op op, const cs_attrs *attrs, cs_strbuf *out);
 } cs_op_family;
@@ -81,7 +97,8 @@ const cs_unary_info *cs_op_unary(cs_op op);
 extern const cs_op_family cs_family_conv, cs_family_conv_transpose, cs_family_gemm, cs_family_pool,
     cs_family_global_pool, cs_family_unary, cs_family_binary, cs_family_batch_norm, cs_family_lrn,
     cs_family_softmax, cs_family_concat, cs_family_flatten, cs_family_pad, cs_family_identity,
-    cs_family_copy, cs_family_reduce, cs_family_instance_norm;
+    cs_family_copy, cs_family_reduce, cs_family_instance_norm, cs_family_reshape,
+    cs_family_transpose, cs_family_slice, cs_family_resize;
 
 /* Shape checks that families share. */
 cs_status cs_want_rank(const cs_place *place, const cs_shape *input, int rank) CS_MUST_USE;
@@ -90,6 +107,11 @@ cs_status cs_want_rank(const cs_place *place, const cs_shape *input, int rank) C
 cs_status cs_shape_fits(const cs_shape *shape) CS_MUST_USE;
 /* Makes an axis of a tensor of `rank` axes non-negative; at most `max`. */
 cs_status cs_make_axis(const cs_place *place, int64_t *axis, int rank, int max) CS_MUST_USE;
+/* Elements of an input of the output's rank of which one place along an axis reads at most `taps`.
+ */
+double cs_window_reads(const cs_op_desc *desc, int64_t taps);
+/* " label=2x3" */
+void cs_shape_sign(const char *label, const cs_shape *shape, cs_strbuf *out);
 /* The output is as the input. */
 cs_status cs_same_infer(const cs_place *place, cs_op op, cs_attrs *attrs, const cs_shape *inputs,
                         int n_inputs, cs_shape *out) CS_MUST_USE;

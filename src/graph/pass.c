@@ -102,6 +102,7 @@ cs_status cs_graph_apply_passes(const cs_graph *bound, cs_pass_options options,
   CS_TRY(st, rewrite_begin(bound, &rewrite), done);
   if (options.drop_identities) CS_TRY(st, cs_pass_drop_identities(&rewrite, &counted), done);
   if (options.drop_identities) cs_pass_global_pool(&rewrite);
+  if (options.fuse) cs_pass_compose_movements(&rewrite, &counted);
   if (options.fold_batch_norm) CS_TRY(st, cs_pass_fold_batch_norm(&rewrite, &counted), done);
   if (options.fuse) CS_TRY(st, cs_pass_fuse(&rewrite, &counted), done);
   if (options.prologue.takes) {

@@ -3,18 +3,6 @@
 
 #include "graph/graph_internal.h"
 
-static json_t *save_shape(const cs_shape *shape) {
-  json_t *array = json_array();
-  for (int i = 0; array && i < shape->rank; i++) {
-    json_t *extent = shape->dims[i] == CS_DIM_N ? json_string("N") : json_integer(shape->dims[i]);
-    if (json_array_append_new(array, extent) != 0) {
-      json_decref(array);
-      return NULL;
-    }
-  }
-  return array;
-}
-
 static json_t *save_names(const cs_graph *graph, const int *values, int n) {
   json_t *array = json_array();
   for (int i = 0; array && i < n; i++) {
@@ -30,7 +18,7 @@ static json_t *save_input(const cs_value *value) {
   json_t *object = json_object();
   if (!object) return NULL;
   if (json_object_set_new(object, "name", json_string(value->name)) == 0 &&
-      json_object_set_new(object, "shape", save_shape(&value->shape)) == 0 &&
+      json_object_set_new(object, "shape", cs_attr_save_shape(&value->shape)) == 0 &&
       json_object_set_new(object, "dtype", json_string("f32")) == 0) {
     return object;
   }

@@ -31,7 +31,8 @@ static int climb(const cs_graph *graph, int value, const char *start, int *way, 
       *add = at;
       return -1;
     }
-    if (!cs_node_is_identity(node) && !is_activation(node->op) && node->op != CS_OP_BATCH_NORM)
+    if (!cs_node_is_identity(node) && !is_activation(node->op) && node->op != CS_OP_BATCH_NORM &&
+        node->op != CS_OP_RESHAPE)
       return 0;
     value = node->inputs[0];
   }

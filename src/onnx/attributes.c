@@ -114,40 +114,61 @@ cs_status cs_onnx_want_int(cs_onnx_node *node, const char *name, int64_t fallbac
                         (long long)wanted);
 }
 
-/* The list itself, from wherever the opset has it. */
-static cs_status axes_list(cs_onnx_node *node, size_t i, int64_t since, int64_t axes[CS_MAX_RANK],
-                           int *n) {
+cs_status cs_onnx_list(cs_onnx_node *node, const char *name, size_t i, int64_t since, int most,
+                       int64_t *out, int *n) {
   const Onnx__AttributeProto *attribute;
+  cs_onnx_value *value = NULL;
+  const cs_onnx_item *items = NULL;
+  int64_t count = 0;
   *n = -1;
   if (node->import->opset < since) {
-    CS_RETURN_IF_ERROR(find(node, "axes", ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS, &attribute));
+    CS_RETURN_IF_ERROR(find(node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS, &attribute));
     if (!attribute) return CS_OK;
-    if (attribute->n_ints > CS_MAX_RANK) {
-      return cs_onnx_refuse(node, "attribute axes: found %zu axes, wanted at most 8",
-                            attribute->n_ints);
-    }
-    *n = (int)attribute->n_ints;
-    for (int k = 0; k < *n; k++) axes[k] = attribute->ints[k];
-    return CS_OK;
+    count = (int64_t)attribute->n_ints;
+  } else {
+    CS_RETURN_IF_ERROR(cs_onnx_constant_in(node, i, true, &value));
+    if (!value) return CS_OK;
+    CS_RETURN_IF_ERROR(cs_onnx_items(node->import, value, &items));
+    count = cs_onnx_count(&value->data.shape);
   }
+  bool good = count <= most && (!value || (items && cs_onnx_dtype_is_whole(value->dtype)));
+  for (int64_t k = 0; good && k < count; k++) {
+    int64_t found = items ? items[k].whole : attribute->ints[k];
+    good = !items || !items[k].times_n;
+    out[k] = cs_max_i64(-CS_MAX_EXTENT, cs_min_i64(found, CS_MAX_EXTENT));
+  }
+  if (good) *n = (int)count;
+  if (good) return CS_OK;
+  return cs_onnx_refuse(node, "%s %s: found %lld of %s, wanted at most %d integers",
+                        value ? "input" : "attribute", name, (long long)count,
+                        value ? cs_onnx_dtype_name(value->dtype) : "INT64", most);
+}
+
+cs_status cs_onnx_reals(cs_onnx_node *node, const char *name, size_t i, int most, double *out,
+                        int *n) {
   cs_onnx_value *value;
   const cs_onnx_item *items;
+  *n = -1;
   CS_RETURN_IF_ERROR(cs_onnx_constant_in(node, i, true, &value));
   if (!value) return CS_OK;
   CS_RETURN_IF_ERROR(cs_onnx_items(node->import, value, &items));
   int64_t count = cs_onnx_count(&value->data.shape);
-  if (!items || count > CS_MAX_RANK || !cs_onnx_dtype_is_whole(value->dtype)) {
-    return cs_onnx_refuse(node, "input axes: found %lld of %s, wanted at most 8 integers",
-                          (long long)count, cs_onnx_dtype_name(value->dtype));
+  if (!items || count > most || !cs_onnx_dtype_is_real(value->dtype)) {
+    return cs_onnx_refuse(node, "input %s: found %lld of %s, wanted at most %d numbers", name,
+                          (long long)count, cs_onnx_dtype_name(value->dtype), most);
   }
   *n = (int)count;
-  for (int k = 0; k < *n; k++) axes[k] = items[k].whole;
+  for (int k = 0; k < *n; k++) {
+    char element[64];
+    snprintf(element, sizeof element, "%s.%d", name, k);
+    out[k] = cs_onnx_exact(node, element, items[k].real);
+  }
   return CS_OK;
 }
 
 cs_status cs_onnx_axes(cs_onnx_node *node, size_t i, int64_t since, int rank,
                        int64_t axes[CS_MAX_RANK], int *n) {
-  CS_RETURN_IF_ERROR(axes_list(node, i, since, axes, n));
+  CS_RETURN_IF_ERROR(cs_onnx_list(node, "axes", i, since, CS_MAX_RANK, axes, n));
   for (int k = 0; k < *n; k++) {
     int64_t found = axes[k];
     if (found < -rank || found >= rank) {

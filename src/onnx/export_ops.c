@@ -2,6 +2,7 @@
  * names and values in the graph format, so that they are written as a graph's JSON has them. */
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,6 +34,13 @@ static void put_int(cs_strbuf *out, const char *name, int64_t value) {
   cs_strbuf attribute = {0};
   begin_attribute(&attribute, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT);
   cs_wire_put_int(&attribute, CS_ATTRIBUTE_INT, value);
+  cs_wire_put_message(out, CS_NODE_ATTRIBUTE, &attribute);
+}
+
+static void put_text(cs_strbuf *out, const char *name, const char *value) {
+  cs_strbuf attribute = {0};
+  begin_attribute(&attribute, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING);
+  cs_wire_put_text(&attribute, CS_ATTRIBUTE_STRING, value);
   cs_wire_put_message(out, CS_NODE_ATTRIBUTE, &attribute);
 }
 
@@ -100,6 +108,8 @@ static cs_status put_attribute(cs_onnx_export *model, const cs_node *node, const
     put_int(out, name, json_boolean_value(value));
   } else if (json_is_integer(value)) {
     put_int(out, name, json_integer_value(value));
+  } else if (json_is_string(value)) {
+    put_text(out, name, json_string_value(value));
   } else {
     return cs_error(CS_CODE_INTERNAL, "node \"%s\": attribute %s cannot be written", node->name,
                     name);
@@ -107,6 +117,7 @@ static cs_status put_attribute(cs_onnx_export *model, const cs_node *node, const
   return CS_OK;
 }
 
+/* Those of the names that the node has. */
 static cs_status put_attributes(cs_onnx_export *model, const cs_node *node, const char *names,
                                 cs_strbuf *out) {
   cs_status st = CS_OK;
@@ -120,7 +131,8 @@ static cs_status put_attributes(cs_onnx_export *model, const cs_node *node, cons
     char name[32] = "";
     end = strchr(at, ' ');
     memcpy(name, at, (size_t)(end - at));
-    CS_TRY(st, put_attribute(model, node, name, json_object_get(attrs, name), out), done);
+    const json_t *value = json_object_get(attrs, name);
+    if (value) CS_TRY(st, put_attribute(model, node, name, value, out), done);
   }
 done:
   json_decref(attrs);
@@ -158,6 +170,20 @@ static cs_status put_number(cs_onnx_export *model, const cs_node *node, const ch
                       sizeof narrowed, out);
 }
 
+/* A symbolic batch, which is the input's too, is 0: copied. */
+static cs_status put_shape(cs_onnx_export *model, const cs_node *node, const char *what,
+                           const cs_shape *shape, cs_strbuf *out) {
+  int64_t extents[CS_MAX_RANK];
+  for (int i = 0; i < shape->rank; i++) {
+    extents[i] = shape->dims[i] == CS_DIM_N ? 0 : shape->dims[i];
+  }
+  return put_list(model, node, what, extents, shape->rank, out);
+}
+
+static cs_status more_of_reshape(cs_onnx_export *model, const cs_node *node, cs_strbuf *out) {
+  return put_shape(model, node, "shape", &node->attrs.reshape, out);
+}
+
 /* A bound that nothing exceeds is absent. */
 static cs_status more_of_clip(cs_onnx_export *model, const cs_node *node, cs_strbuf *out) {
   bool low = node->attrs.clip.min > -(double)FLT_MAX, high = node->attrs.clip.max < (double)FLT_MAX;
@@ -170,14 +196,82 @@ static cs_status more_of_clip(cs_onnx_export *model, const cs_node *node, cs_str
 }
 
 static cs_status more_of_pad(cs_onnx_export *model, const cs_node *node, cs_strbuf *out) {
-  CS_RETURN_IF_ERROR(put_list(model, node, "pads", node->attrs.pad.pads, 8, out));
-  if (node->attrs.pad.value == 0.0) return CS_OK;
-  return put_number(model, node, "constant_value", node->attrs.pad.value, out);
+  const cs_pad_attrs *pad = &node->attrs.pad;
+  if (pad->mode == CS_PAD_WRAP) model->opset = cs_max_i64(model->opset, 19);
+  CS_RETURN_IF_ERROR(put_list(model, node, "pads", pad->pads, 2 * pad->rank, out));
+  if (pad->value == 0.0) return CS_OK;
+  return put_number(model, node, "constant_value", pad->value, out);
+}
+
+static cs_status more_of_slice(cs_onnx_export *model, const cs_node *node, cs_strbuf *out) {
+  const cs_slice_attrs *slice = &node->attrs.slice;
+  CS_RETURN_IF_ERROR(put_list(model, node, "starts", slice->starts, slice->n_axes, out));
+  CS_RETURN_IF_ERROR(put_list(model, node, "ends", slice->ends, slice->n_axes, out));
+  CS_RETURN_IF_ERROR(put_list(model, node, "axes", slice->axes, slice->n_axes, out));
+  return put_list(model, node, "steps", slice->steps, slice->n_axes, out);
 }
 
 static cs_status more_of_reduction(cs_onnx_export *model, const cs_node *node, cs_strbuf *out) {
   return put_list(model, node, "axes", node->attrs.reduce.axes, node->attrs.reduce.n_axes, out);
 }
+
+/* ---- Resize ---- */
+
+static cs_status put_numbers(cs_onnx_export *model, const cs_node *node, const char *what,
+                             const double *values, int n, cs_strbuf *out) {
+  const cs_shape shape = {1, {n}};
+  float narrowed[4];
+  for (int i = 0; i < n; i++) {
+    char name[32];
+    snprintf(name, sizeof name, "%s.%d", what, i);
+    CS_RETURN_IF_ERROR(narrow(model, node, name, values[i], &narrowed[i]));
+  }
+  return put_constant(model, node, what, ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT, &shape, narrowed,
+                      (size_t)n * sizeof *narrowed, out);
+}
+
+/* ONNX has scales or sizes: the sizes have to be what the scales give. */
+static cs_status check_scales(const cs_onnx_export *model, const cs_node *node) {
+  const cs_resize_attrs *resize = &node->attrs.resize;
+  const int64_t *in = model->graph->values[node->inputs[0]].shape.dims;
+  for (int i = 0; i < 2; i++) {
+    double exact = floor(resize->scales[i] * (double)in[2 + i]);
+    double narrowed = floor((double)(float)resize->scales[i] * (double)in[2 + i]);
+    double wanted = (double)resize->sizes[i];
+    if (exact == wanted && narrowed == wanted) continue;
+    return cs_error(CS_CODE_BAD_INPUT,
+                    "%s: node \"%s\": attribute sizes: found %g beside a scale of %g for an extent "
+                    "of %lld, wanted %g, which is what the scale gives in ONNX",
+                    model->graph->source, node->name, wanted, resize->scales[i],
+                    (long long)in[2 + i], narrowed);
+  }
+  return CS_OK;
+}
+
+/* Inputs roi, scales, sizes; attribute axes: H and W. */
+static cs_status more_of_resize(cs_onnx_export *model, const cs_node *node, cs_strbuf *out) {
+  const cs_resize_attrs *resize = &node->attrs.resize;
+  const int64_t planes[2] = {2, 3};
+  bool symmetric = resize->coordinates == CS_RESIZE_HALF_PIXEL_SYMMETRIC;
+  if (symmetric) model->opset = cs_max_i64(model->opset, 19);
+  if (resize->coordinates == CS_RESIZE_TF_CROP) {
+    CS_RETURN_IF_ERROR(put_numbers(model, node, "roi", resize->roi, 4, out));
+  } else {
+    cs_wire_put_text(out, CS_NODE_INPUT, "");
+  }
+  json_t *axes = cs_attr_save_ints(planes, 2);
+  if (!axes) return cs_no_memory("attributes", 0);
+  put_ints(out, "axes", axes);
+  json_decref(axes);
+  if (resize->scales[0] > 0) {
+    CS_RETURN_IF_ERROR(check_scales(model, node));
+    return put_numbers(model, node, "scales", resize->scales, 2, out);
+  }
+  cs_wire_put_text(out, CS_NODE_INPUT, "");
+  return put_list(model, node, "sizes", resize->sizes, 2, out);
+}
+
+/* ---- Other attributes ---- */
 
 /* The weight is [out, in]. */
 static cs_status more_of_gemm(cs_onnx_export *model, const cs_node *node, cs_strbuf *out) {
@@ -261,7 +355,14 @@ static const export_row rows[CS_OP_COUNT] = {
     [CS_OP_SOFTMAX] = {true, 0, "axis ", NULL},
     [CS_OP_CONCAT] = {true, 0, "axis ", NULL},
     [CS_OP_FLATTEN] = {true, 0, "axis ", NULL},
-    [CS_OP_PAD] = {true, 0, NULL, more_of_pad},
+    [CS_OP_PAD] = {true, 0, "mode ", more_of_pad},
+    [CS_OP_RESHAPE] = {true, 0, NULL, more_of_reshape},
+    [CS_OP_TRANSPOSE] = {true, 0, "perm ", NULL},
+    [CS_OP_SLICE] = {true, 0, NULL, more_of_slice},
+    [CS_OP_RESIZE] = {true, 0,
+                      "mode coordinate_transformation_mode nearest_mode cubic_coeff_a "
+                      "exclude_outside extrapolation_value ",
+                      more_of_resize},
     [CS_OP_IDENTITY] = {true, 0, NULL, NULL},
     [CS_OP_DROPOUT] = {true, 0, NULL, NULL},
 };
@@ -278,6 +379,44 @@ static void put_params(const cs_onnx_export *model, int param, int n, cs_strbuf 
   }
 }
 
+static void put_name(cs_strbuf *out, const char *name, cs_op op) {
+  cs_wire_put_text(out, CS_NODE_OUTPUT, name);
+  cs_wire_put_text(out, CS_NODE_NAME, name);
+  cs_wire_put_text(out, CS_NODE_OP, cs_op_name(op));
+}
+
+/* A Reshape beside a Transpose whose tensors are read and written in other shapes. */
+static cs_status put_reshape(cs_onnx_export *model, const cs_node *node, const char *what,
+                             const cs_shape *shape, const char *input, const char *output) {
+  cs_strbuf out = {0};
+  cs_wire_put_text(&out, CS_NODE_INPUT, input);
+  cs_status st = put_shape(model, node, what, shape, &out);
+  put_name(&out, output, CS_OP_RESHAPE);
+  cs_wire_put_message(&model->nodes, CS_GRAPH_NODE, &out);
+  return st;
+}
+
+static cs_status put_transpose(cs_onnx_export *model, const cs_node *node) {
+  const cs_transpose_attrs *transpose = &node->attrs.transpose;
+  const char *from = model->graph->values[node->inputs[0]].name, *split = from;
+  const char *moved = node->name;
+  cs_strbuf out = {0};
+  if (transpose->input_shape.rank) {
+    CS_RETURN_IF_ERROR(cs_onnx_export_name(model, node->name, "split", &split));
+    CS_RETURN_IF_ERROR(
+        put_reshape(model, node, "input_shape", &transpose->input_shape, from, split));
+  }
+  if (transpose->output_shape.rank) {
+    CS_RETURN_IF_ERROR(cs_onnx_export_name(model, node->name, "moved", &moved));
+  }
+  cs_wire_put_text(&out, CS_NODE_INPUT, split);
+  put_name(&out, moved, CS_OP_TRANSPOSE);
+  cs_status st = put_attributes(model, node, rows[node->op].attributes, &out);
+  cs_wire_put_message(&model->nodes, CS_GRAPH_NODE, &out);
+  if (st != CS_OK || !transpose->output_shape.rank) return st;
+  return put_reshape(model, node, "output_shape", &transpose->output_shape, moved, node->name);
+}
+
 static cs_status put_node(cs_onnx_export *model, const cs_node *node, int param, int n_params,
                           cs_strbuf *out) {
   const export_row *row = &rows[node->op];
@@ -287,9 +426,7 @@ static cs_status put_node(cs_onnx_export *model, const cs_node *node, int param,
     cs_wire_put_text(out, CS_NODE_INPUT, model->graph->values[node->inputs[i]].name);
   }
   if (!params_first) put_params(model, param, n_params, out);
-  cs_wire_put_text(out, CS_NODE_OUTPUT, node->name);
-  cs_wire_put_text(out, CS_NODE_NAME, node->name);
-  cs_wire_put_text(out, CS_NODE_OP, cs_op_name(node->op));
+  put_name(out, node->name, node->op);
   if (row->attributes) {
     CS_RETURN_IF_ERROR(put_attributes(model, node, row->attributes, out));
   }
@@ -304,6 +441,7 @@ cs_status cs_onnx_export_node(cs_onnx_export *model, const cs_node *node, int pa
                     model->graph->source, node->name, cs_op_name(node->op));
   }
   model->opset = cs_max_i64(model->opset, rows[node->op].since);
+  if (node->op == CS_OP_TRANSPOSE) return put_transpose(model, node);
   cs_status st = put_node(model, node, param, n_params, &out);
   cs_wire_put_message(&model->nodes, CS_GRAPH_NODE, &out);
   return st;

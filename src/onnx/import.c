@@ -129,16 +129,20 @@ done:
   return st;
 }
 
-static cs_onnx_value *output_of(const cs_onnx_node *node) {
-  if (node->proto->n_output == 0 || !node->proto->output[0][0]) return NULL;
-  return &node->import->values[cs_name_map_get(&node->import->value_of, node->proto->output[0])];
+cs_onnx_value *cs_onnx_output(const cs_onnx_node *node, size_t i) {
+  if (i >= node->proto->n_output || !node->proto->output[i][0]) return NULL;
+  return &node->import->values[cs_name_map_get(&node->import->value_of, node->proto->output[i])];
 }
 
-void cs_onnx_give(cs_onnx_node *node, const cs_onnx_data *data) {
-  cs_onnx_value *value = output_of(node);
+void cs_onnx_give_output(cs_onnx_node *node, size_t i, const cs_onnx_data *data) {
+  cs_onnx_value *value = cs_onnx_output(node, i);
   if (node->refused || !value) return;
   value->kind = CS_ONNX_DATA;
   value->data = *data;
+}
+
+void cs_onnx_give(cs_onnx_node *node, const cs_onnx_data *data) {
+  cs_onnx_give_output(node, 0, data);
 }
 
 cs_status cs_onnx_become(cs_onnx_node *node, cs_op op, const cs_attrs *attrs,
@@ -151,7 +155,7 @@ cs_status cs_onnx_become(cs_onnx_node *node, cs_op op, const cs_attrs *attrs,
 
 void cs_onnx_give_items(cs_onnx_node *node, int32_t dtype, const cs_shape *shape,
                         cs_onnx_item *items) {
-  cs_onnx_value *value = output_of(node);
+  cs_onnx_value *value = cs_onnx_output(node, 0);
   if (!value || node->refused) {
     free(items);
     return;
@@ -164,7 +168,7 @@ void cs_onnx_give_items(cs_onnx_node *node, int32_t dtype, const cs_shape *shape
 
 cs_status cs_onnx_give_fill(cs_onnx_node *node, int32_t dtype, const cs_shape *shape,
                             cs_onnx_item fill) {
-  cs_onnx_value *value = output_of(node);
+  cs_onnx_value *value = cs_onnx_output(node, 0);
   int64_t n = cs_onnx_count(shape);
   if (n <= CS_ONNX_MOST_ITEMS) {
     cs_onnx_item *items = cs_calloc((size_t)n, sizeof *items);
@@ -182,7 +186,7 @@ cs_status cs_onnx_give_fill(cs_onnx_node *node, int32_t dtype, const cs_shape *s
 
 cs_status cs_onnx_give_alias(cs_onnx_node *node, const cs_onnx_value *from, const cs_shape *shape,
                              int32_t dtype) {
-  cs_onnx_value *value = output_of(node);
+  cs_onnx_value *value = cs_onnx_output(node, 0);
   if (!value || node->refused) return CS_OK;
   value->kind = CS_ONNX_CONSTANT;
   value->dtype = dtype;
@@ -275,7 +279,7 @@ static cs_status check_node(cs_onnx_node *node, const cs_onnx_operator *known) {
     CS_RETURN_IF_ERROR(cs_onnx_refuse(node, "found %zu inputs, wanted %d to %d", proto->n_input,
                                       known->min_inputs, known->max_inputs));
   }
-  for (size_t i = 1; i < proto->n_output; i++) {
+  for (size_t i = 1; i < proto->n_output && known->convert != cs_onnx_split; i++) {
     int value = cs_name_map_get(&node->import->value_of, proto->output[i]);
     if (value < 0 || node->import->values[value].readers == 0) continue;
     CS_RETURN_IF_ERROR(cs_onnx_refuse(node, "output %zu (\"%.80s\") is read, wanted only the first",
@@ -300,7 +304,7 @@ static cs_status read_inputs_defined(const cs_onnx_node *node) {
 
 /* Behind a refused node the file's own shapes, if it has them, let the rest be checked. */
 static void give_told_shape(cs_onnx_node *node) {
-  cs_onnx_value *value = output_of(node);
+  cs_onnx_value *value = cs_onnx_output(node, 0);
   if (!value || value->kind != CS_ONNX_UNKNOWN) return;
   if (value->data.shape.rank > 0) value->kind = CS_ONNX_DATA;
   value->data.source = CS_ONNX_NOWHERE;

@@ -124,6 +124,10 @@ cs_status cs_onnx_emit(cs_onnx_node *node, const char *suffix, cs_op op, const c
                        const cs_onnx_data *inputs, int n_inputs, cs_onnx_data *out) CS_MUST_USE;
 /* The node's first output is that tensor. Nothing where the node was refused. */
 void cs_onnx_give(cs_onnx_node *node, const cs_onnx_data *data);
+/* … or another one. */
+void cs_onnx_give_output(cs_onnx_node *node, size_t i, const cs_onnx_data *data);
+/* The value at an output; NULL where it is not wanted. */
+cs_onnx_value *cs_onnx_output(const cs_onnx_node *node, size_t i);
 /* Emits the one node and gives its output. */
 cs_status cs_onnx_become(cs_onnx_node *node, cs_op op, const cs_attrs *attrs,
                          const cs_onnx_data *inputs, int n_inputs) CS_MUST_USE;
@@ -167,6 +171,16 @@ cs_status cs_onnx_text(cs_onnx_node *node, const char *name, const char *fallbac
 /* Refuses another value than the one given. */
 cs_status cs_onnx_want_int(cs_onnx_node *node, const char *name, int64_t fallback,
                            int64_t wanted) CS_MUST_USE;
+/* A number: an attribute before opset 11, then a constant scalar; left as it is where there is
+ * none. */
+cs_status cs_onnx_scalar(cs_onnx_node *node, const char *name, size_t i, double *out) CS_MUST_USE;
+/* A list of at most `most` integers that is an attribute before opset `since` and constant input i
+ * from then on; INT64's ends are cut to those of extents. *n is −1 where there is none. */
+cs_status cs_onnx_list(cs_onnx_node *node, const char *name, size_t i, int64_t since, int most,
+                       int64_t *out, int *n) CS_MUST_USE;
+/* A list of numbers as a constant input; *n as above. */
+cs_status cs_onnx_reals(cs_onnx_node *node, const char *name, size_t i, int most, double *out,
+                        int *n) CS_MUST_USE;
 /* A list of axes that is an attribute before opset `since` and constant input i from then on; made
  * non-negative for `rank`. *n is −1 where there is none. */
 cs_status cs_onnx_axes(cs_onnx_node *node, size_t i, int64_t since, int rank,
@@ -225,5 +239,19 @@ cs_status cs_onnx_squeeze(cs_onnx_node *node) CS_MUST_USE;
 cs_status cs_onnx_instance_norm(cs_onnx_node *node) CS_MUST_USE;
 cs_status cs_onnx_reduce(cs_onnx_node *node) CS_MUST_USE;
 cs_status cs_onnx_transpose(cs_onnx_node *node) CS_MUST_USE;
+cs_status cs_onnx_unsqueeze(cs_onnx_node *node) CS_MUST_USE;
+cs_status cs_onnx_depth_to_space(cs_onnx_node *node) CS_MUST_USE;
+cs_status cs_onnx_space_to_depth(cs_onnx_node *node) CS_MUST_USE;
+cs_status cs_onnx_slice(cs_onnx_node *node) CS_MUST_USE;
+cs_status cs_onnx_split(cs_onnx_node *node) CS_MUST_USE;
+cs_status cs_onnx_gather(cs_onnx_node *node) CS_MUST_USE;
+cs_status cs_onnx_tile(cs_onnx_node *node) CS_MUST_USE;
+cs_status cs_onnx_expand(cs_onnx_node *node) CS_MUST_USE;
+cs_status cs_onnx_resize(cs_onnx_node *node) CS_MUST_USE;
+cs_status cs_onnx_upsample(cs_onnx_node *node) CS_MUST_USE;
+
+/* The input under another shape: nothing, a Flatten or a Reshape. */
+cs_status cs_onnx_as_shape(cs_onnx_node *node, const cs_onnx_data *input,
+                           const cs_shape *wanted) CS_MUST_USE;
 
 #endif

@@ -1,5 +1,6 @@
-/* What moves no elements, or can be told as a Flatten: Flatten, Reshape, Squeeze, Transpose. */
+/* Flatten, Reshape, Squeeze, Unsqueeze; Transpose, DepthToSpace, SpaceToDepth. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "onnx/import.h"
 
@@ -17,26 +18,34 @@ cs_status cs_onnx_flatten(cs_onnx_node *node) {
   return cs_onnx_become(node, CS_OP_FLATTEN, &attrs, &input, 1);
 }
 
-/* The input as `wanted`: nothing, or a Flatten. The number of elements is the same. */
-static cs_status become_shape(cs_onnx_node *node, const cs_onnx_data *input,
-                              const cs_shape *wanted) {
-  char a[CS_TEXT_SIZE], b[CS_TEXT_SIZE];
-  if (cs_shape_equal(&input->shape, wanted)) {
+/* A Flatten's axis that makes `wanted` of the input; −1: none does. */
+static int flatten_axis(const cs_shape *input, const cs_shape *wanted) {
+  int64_t head = 1;
+  for (int axis = 0; wanted->rank == 2 && axis <= input->rank; axis++) {
+    bool symbolic = input->dims[0] == CS_DIM_N;
+    bool batch = symbolic && axis == 1 && wanted->dims[0] == CS_DIM_N;
+    if (batch || (!symbolic && head == wanted->dims[0])) return axis;
+    if (!symbolic && axis < input->rank) head *= input->dims[axis];
+  }
+  return -1;
+}
+
+cs_status cs_onnx_as_shape(cs_onnx_node *node, const cs_onnx_data *input, const cs_shape *wanted) {
+  cs_attrs attrs = {0};
+  if (wanted->rank < 1 || wanted->rank > CS_MAX_RANK) {
+    return cs_onnx_refuse(node, "found a result of %d axes, wanted 1 to 8", wanted->rank);
+  }
+  bool free = !node->import->model->as_written;
+  if (free && cs_shape_equal(&input->shape, wanted)) {
     return cs_onnx_become(node, CS_OP_IDENTITY, NULL, input, 1);
   }
-  int64_t head = 1;
-  for (int axis = 0; wanted->rank == 2 && axis <= input->shape.rank; axis++) {
-    bool symbolic = input->shape.dims[0] == CS_DIM_N;
-    bool batch = symbolic && axis == 1 && wanted->dims[0] == CS_DIM_N;
-    if (batch || (!symbolic && head == wanted->dims[0])) {
-      cs_attrs attrs = {.axis = {axis}};
-      return cs_onnx_become(node, CS_OP_FLATTEN, &attrs, input, 1);
-    }
-    if (!symbolic && axis < input->shape.rank) head *= input->shape.dims[axis];
+  int axis = free ? flatten_axis(&input->shape, wanted) : -1;
+  if (axis >= 0) {
+    attrs.axis.axis = axis;
+    return cs_onnx_become(node, CS_OP_FLATTEN, &attrs, input, 1);
   }
-  return cs_onnx_refuse(node,
-                        "from shape %s to %s: wanted the same shape, or two axes as of a Flatten",
-                        cs_shape_text(&input->shape, a), cs_shape_text(wanted, b));
+  attrs.reshape = *wanted;
+  return cs_onnx_become(node, CS_OP_RESHAPE, &attrs, input, 1);
 }
 
 /* ---- Reshape ---- */
@@ -118,10 +127,10 @@ cs_status cs_onnx_reshape(cs_onnx_node *node) {
     free(extents);
     return st;
   }
-  return become_shape(node, &input, &wanted);
+  return cs_onnx_as_shape(node, &input, &wanted);
 }
 
-/* ---- Squeeze, Transpose ---- */
+/* ---- Squeeze, Unsqueeze ---- */
 
 cs_status cs_onnx_squeeze(cs_onnx_node *node) {
   cs_onnx_data input;
@@ -142,33 +151,126 @@ cs_status cs_onnx_squeeze(cs_onnx_node *node) {
     }
     if (!listed) wanted.dims[wanted.rank++] = input.shape.dims[i];
   }
-  return become_shape(node, &input, &wanted);
+  return cs_onnx_as_shape(node, &input, &wanted);
 }
 
-/* Only one that leaves the order of elements: axes of extent 1 may move. */
+cs_status cs_onnx_unsqueeze(cs_onnx_node *node) {
+  cs_onnx_data input;
+  int64_t list[CS_MAX_RANK], axes[CS_MAX_RANK];
+  int n, next = 0;
+  bool there;
+  CS_RETURN_IF_ERROR(cs_onnx_data_in(node, 0, &input, &there));
+  if (!there) return CS_OK;
+  CS_RETURN_IF_ERROR(cs_onnx_list(node, "axes", 1, 13, CS_MAX_RANK, list, &n));
+  if (node->refused) return CS_OK;
+  cs_shape wanted = {.rank = input.shape.rank + n};
+  if (n < 1 || wanted.rank > CS_MAX_RANK) {
+    return cs_onnx_refuse(node, "axes: found %d for a tensor of %d axes, wanted at most 8 in all",
+                          n, input.shape.rank);
+  }
+  CS_RETURN_IF_ERROR(cs_onnx_axes(node, 1, 13, wanted.rank, axes, &n));
+  if (node->refused) return CS_OK;
+  for (int i = 0; i < wanted.rank; i++) {
+    bool listed = false;
+    for (int k = 0; k < n; k++) listed = listed || axes[k] == i;
+    wanted.dims[i] = listed ? 1 : input.shape.dims[next++];
+  }
+  return cs_onnx_as_shape(node, &input, &wanted);
+}
+
+/* ---- Transpose ---- */
+
+/* One that leaves the order of elements, since only axes of extent 1 move, is another shape. */
 cs_status cs_onnx_transpose(cs_onnx_node *node) {
   cs_onnx_data input;
-  int64_t order[CS_MAX_RANK];
+  cs_attrs attrs = {0};
+  int64_t *perm = attrs.transpose.perm;
   bool there, seen[CS_MAX_RANK] = {false};
   CS_RETURN_IF_ERROR(cs_onnx_data_in(node, 0, &input, &there));
   if (!there) return CS_OK;
   int rank = input.shape.rank, last = -1;
-  CS_RETURN_IF_ERROR(cs_onnx_ints(node, "perm", rank, 0, 0, order));
+  CS_RETURN_IF_ERROR(cs_onnx_ints(node, "perm", rank, 0, 0, perm));
   if (node->refused) return CS_OK;
   cs_shape wanted = {.rank = rank};
-  bool moves = false;
+  bool moves = node->import->model->as_written;
   for (int i = 0; i < rank; i++) {
-    if (!cs_onnx_attribute(node, "perm")) order[i] = rank - 1 - i;
-    if (order[i] >= rank || seen[order[i]]) {
+    if (!cs_onnx_attribute(node, "perm")) perm[i] = rank - 1 - i;
+    if (perm[i] >= rank || seen[perm[i]]) {
       return cs_onnx_refuse(node, "attribute perm: found %lld, wanted every axis once",
-                            (long long)order[i]);
+                            (long long)perm[i]);
     }
-    seen[order[i]] = true;
-    wanted.dims[i] = input.shape.dims[order[i]];
+    seen[perm[i]] = true;
+    wanted.dims[i] = input.shape.dims[perm[i]];
     if (wanted.dims[i] == 1) continue;
-    moves = moves || order[i] < last;
-    last = (int)order[i];
+    moves = moves || perm[i] < last;
+    last = (int)perm[i];
   }
-  if (moves) return cs_onnx_refuse(node, "found axes that change places, wanted none to");
-  return become_shape(node, &input, &wanted);
+  if (!moves) return cs_onnx_as_shape(node, &input, &wanted);
+  attrs.transpose.n_perm = rank;
+  return cs_onnx_become(node, CS_OP_TRANSPOSE, &attrs, &input, 1);
+}
+
+/* ---- DepthToSpace, SpaceToDepth: Transposes of six axes ---- */
+
+/* The input of four axes and the block's extent, which divides the channels (its square), or H and
+ * W. */
+static cs_status read_blocks(cs_onnx_node *node, cs_onnx_data *input, int64_t *block, bool *there) {
+  CS_RETURN_IF_ERROR(cs_onnx_int(node, "blocksize", 0, block));
+  CS_RETURN_IF_ERROR(cs_onnx_data_in(node, 0, input, there));
+  if (!*there) return CS_OK;
+  const int64_t *dims = input->shape.dims;
+  bool depth = strcmp(node->proto->op_type, "DepthToSpace") == 0, good = input->shape.rank == 4;
+  int64_t b = *block;
+  good = good && b >= 1 && b <= CS_MAX_EXTENT;
+  if (good && depth) good = dims[1] % (b * b) == 0;
+  if (good && !depth) good = dims[2] % b == 0 && dims[3] % b == 0;
+  char text[CS_TEXT_SIZE];
+  *there = good;
+  if (good) return CS_OK;
+  return cs_onnx_refuse(node,
+                        "attribute blocksize: found %lld for shape %s, wanted one that divides "
+                        "%s of four axes",
+                        (long long)b, cs_shape_text(&input->shape, text),
+                        depth ? "the channels, squared," : "H and W");
+}
+
+static cs_status become_transpose(cs_onnx_node *node, const cs_onnx_data *input, cs_shape from,
+                                  const int64_t perm[6], cs_shape to) {
+  cs_attrs attrs = {.transpose = {.n_perm = 6, .input_shape = from, .output_shape = to}};
+  memcpy(attrs.transpose.perm, perm, 6 * sizeof *perm);
+  return cs_onnx_become(node, CS_OP_TRANSPOSE, &attrs, input, 1);
+}
+
+cs_status cs_onnx_depth_to_space(cs_onnx_node *node) {
+  static const int64_t dcr[6] = {0, 3, 4, 1, 5, 2}, crd[6] = {0, 1, 4, 2, 5, 3};
+  cs_onnx_data input;
+  int64_t b;
+  bool there;
+  char mode[16];
+  CS_RETURN_IF_ERROR(cs_onnx_text(node, "mode", "DCR", mode, sizeof mode));
+  bool depth_first = strcmp(mode, "DCR") == 0;
+  if (!depth_first && strcmp(mode, "CRD") != 0) {
+    CS_RETURN_IF_ERROR(cs_onnx_refuse(node, "attribute mode: found %s, wanted DCR or CRD", mode));
+  }
+  CS_RETURN_IF_ERROR(read_blocks(node, &input, &b, &there));
+  if (!there || node->refused) return CS_OK;
+  const int64_t *dims = input.shape.dims;
+  int64_t depth = dims[1] / (b * b);
+  cs_shape from = {6, {dims[0], b, b, depth, dims[2], dims[3]}};
+  if (!depth_first) from = (cs_shape){6, {dims[0], depth, b, b, dims[2], dims[3]}};
+  cs_shape to = {4, {dims[0], depth, dims[2] * b, dims[3] * b}};
+  return become_transpose(node, &input, from, depth_first ? dcr : crd, to);
+}
+
+cs_status cs_onnx_space_to_depth(cs_onnx_node *node) {
+  static const int64_t perm[6] = {0, 3, 5, 1, 2, 4};
+  cs_onnx_data input;
+  int64_t b;
+  bool there;
+  CS_RETURN_IF_ERROR(read_blocks(node, &input, &b, &there));
+  if (!there || node->refused) return CS_OK;
+  const int64_t *dims = input.shape.dims;
+  cs_shape from = {6, {dims[0], dims[1], dims[2] / b, b, dims[3] / b, b}};
+  cs_shape to = {4, {dims[0], dims[1] * b * b, dims[2] / b, dims[3] / b}};
+  return become_transpose(node, &input, from, perm, to);
 }

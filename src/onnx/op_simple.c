@@ -1,4 +1,4 @@
-/* Operators that are ours one to one: activations, Sum, Softmax, LRN, Concat, Pad, Identity. */
+/* Operators that are ours one to one: activations, Sum, Softmax, LRN, Concat, Identity. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -34,8 +34,7 @@ cs_status cs_onnx_gelu(cs_onnx_node *node) {
   return cs_onnx_unary(node);
 }
 
-/* A bound: an attribute before opset 11, then a constant scalar. */
-static cs_status read_bound(cs_onnx_node *node, const char *name, size_t i, double *out) {
+cs_status cs_onnx_scalar(cs_onnx_node *node, const char *name, size_t i, double *out) {
   cs_onnx_value *value;
   const cs_onnx_item *items;
   if (node->import->opset < 11) return cs_onnx_real(node, name, *out, out);
@@ -55,8 +54,8 @@ cs_status cs_onnx_clip(cs_onnx_node *node) {
   cs_onnx_data input;
   cs_attrs attrs = {.clip = {-(double)FLT_MAX, (double)FLT_MAX}};
   bool there;
-  CS_RETURN_IF_ERROR(read_bound(node, "min", 1, &attrs.clip.min));
-  CS_RETURN_IF_ERROR(read_bound(node, "max", 2, &attrs.clip.max));
+  CS_RETURN_IF_ERROR(cs_onnx_scalar(node, "min", 1, &attrs.clip.min));
+  CS_RETURN_IF_ERROR(cs_onnx_scalar(node, "max", 2, &attrs.clip.max));
   /* Infinite bounds are none; JSON has no word for them. */
   if (attrs.clip.min < -(double)FLT_MAX) attrs.clip.min = -(double)FLT_MAX;
   if (attrs.clip.max > (double)FLT_MAX) attrs.clip.max = (double)FLT_MAX;
@@ -158,99 +157,6 @@ cs_status cs_onnx_lrn(cs_onnx_node *node) {
   }
   CS_RETURN_IF_ERROR(cs_onnx_data_in(node, 0, &input, &there));
   return there ? cs_onnx_become(node, CS_OP_LRN, &attrs, &input, 1) : CS_OK;
-}
-
-/* ---- Pad ---- */
-
-/* The list of pads: an attribute before opset 11, then a constant. *n is −1 where it is refused. */
-static cs_status read_pad_list(cs_onnx_node *node, int64_t pads[2 * CS_MAX_RANK], int *n) {
-  *n = -1;
-  if (node->import->opset < 11) {
-    const Onnx__AttributeProto *attribute = cs_onnx_attribute(node, "pads");
-    if (!attribute || attribute->n_ints > 2 * CS_MAX_RANK) {
-      return cs_onnx_refuse(node, "attribute pads: found %s, wanted two numbers an axis",
-                            attribute ? "too many" : "none");
-    }
-    *n = (int)attribute->n_ints;
-    for (int i = 0; i < *n; i++) pads[i] = attribute->ints[i];
-    return CS_OK;
-  }
-  cs_onnx_value *value;
-  const cs_onnx_item *items;
-  CS_RETURN_IF_ERROR(cs_onnx_constant_in(node, 1, false, &value));
-  if (!value) return CS_OK;
-  CS_RETURN_IF_ERROR(cs_onnx_items(node->import, value, &items));
-  int64_t count = cs_onnx_count(&value->data.shape);
-  if (!items || count > 2 * CS_MAX_RANK || !cs_onnx_dtype_is_whole(value->dtype)) {
-    return cs_onnx_refuse(node, "input pads: found %lld numbers, wanted two integers an axis",
-                          (long long)count);
-  }
-  *n = (int)count;
-  for (int i = 0; i < *n; i++) pads[i] = items[i].whole;
-  return CS_OK;
-}
-
-/* Spreads pads of the axes listed (opset 18) over all axes: begins, then ends. */
-static cs_status spread_pads(cs_onnx_node *node, int rank, const int64_t *list, int n,
-                             int64_t out[2 * CS_MAX_RANK], bool *good) {
-  int64_t axes[CS_MAX_RANK];
-  int n_axes = -1;
-  *good = false;
-  if (node->import->opset >= 18) CS_RETURN_IF_ERROR(cs_onnx_axes(node, 3, 18, rank, axes, &n_axes));
-  if (node->refused) return CS_OK;
-  if (n_axes < 0) {
-    n_axes = rank;
-    for (int i = 0; i < rank; i++) axes[i] = i;
-  }
-  if (n != 2 * n_axes) {
-    return cs_onnx_refuse(node, "pads: found %d numbers, wanted %d", n, 2 * n_axes);
-  }
-  for (int i = 0; i < 2 * rank; i++) out[i] = 0;
-  for (int i = 0; i < n_axes; i++) {
-    out[axes[i]] = list[i];
-    out[rank + axes[i]] = list[n_axes + i];
-  }
-  *good = true;
-  for (int i = 0; i < 2 * rank; i++) {
-    if (out[i] >= 0 && out[i] <= CS_MAX_EXTENT) continue;
-    *good = false;
-    return cs_onnx_refuse(node, "pads: found %lld, wanted 0 to %lld", (long long)out[i],
-                          (long long)CS_MAX_EXTENT);
-  }
-  return CS_OK;
-}
-
-cs_status cs_onnx_pad(cs_onnx_node *node) {
-  cs_onnx_data input;
-  int64_t list[2 * CS_MAX_RANK] = {0}, pads[2 * CS_MAX_RANK] = {0};
-  cs_attrs attrs = {0};
-  int n;
-  bool there, good;
-  char mode[16];
-  CS_RETURN_IF_ERROR(cs_onnx_text(node, "mode", "constant", mode, sizeof mode));
-  if (strcmp(mode, "constant") != 0) {
-    CS_RETURN_IF_ERROR(cs_onnx_refuse(node, "attribute mode: found %s, wanted constant", mode));
-  }
-  if (node->import->opset < 11) {
-    CS_RETURN_IF_ERROR(cs_onnx_real(node, "value", 0.0, &attrs.pad.value));
-  } else {
-    CS_RETURN_IF_ERROR(read_bound(node, "constant_value", 2, &attrs.pad.value));
-  }
-  if (!isfinite(attrs.pad.value)) {
-    CS_RETURN_IF_ERROR(cs_onnx_refuse(
-        node, "input constant_value: found %g, wanted a finite number", attrs.pad.value));
-  }
-  CS_RETURN_IF_ERROR(read_pad_list(node, list, &n));
-  CS_RETURN_IF_ERROR(cs_onnx_data_in(node, 0, &input, &there));
-  if (!there || n < 0 || node->refused) return CS_OK;
-  int rank = input.shape.rank;
-  CS_RETURN_IF_ERROR(spread_pads(node, rank, list, n, pads, &good));
-  if (!good) return CS_OK;
-  bool none = !node->import->model->as_written;
-  for (int i = 0; i < 2 * rank; i++) none = none && pads[i] == 0;
-  if (none) return cs_onnx_become(node, CS_OP_IDENTITY, NULL, &input, 1);
-  if (rank == 4) memcpy(attrs.pad.pads, pads, sizeof attrs.pad.pads);
-  return cs_onnx_become(node, CS_OP_PAD, &attrs, &input, 1);
 }
 
 /* ---- Nothing to do ---- */

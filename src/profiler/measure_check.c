@@ -30,6 +30,13 @@ static bool binary_by_image(const cs_op_desc *desc) {
   return operand->rank < desc->output.shape.rank || operand->dims[0] == 1;
 }
 
+static bool slices_images(const cs_slice_attrs *slice) {
+  for (int k = 0; k < slice->n_axes; k++) {
+    if (slice->axes[k] == 0) return true;
+  }
+  return false;
+}
+
 static bool images_independent(const cs_op_desc *desc) {
   int64_t n = desc->output.shape.dims[0];
   if (desc->output.shape.rank < 2) return false;
@@ -39,9 +46,18 @@ static bool images_independent(const cs_op_desc *desc) {
   bool reduced[CS_MAX_RANK];
   if (cs_op_reduces(desc, reduced)) return !reduced[0];
   if (cs_op_is_binary(desc->op)) return binary_by_image(desc);
-  if (desc->op == CS_OP_PAD) return desc->attrs.pad.pads[0] == 0 && desc->attrs.pad.pads[4] == 0;
+  if (desc->op == CS_OP_PAD) {
+    const cs_pad_attrs *pad = &desc->attrs.pad;
+    return pad->pads[0] == 0 && pad->pads[pad->rank] == 0;
+  }
+  if (desc->op == CS_OP_TRANSPOSE) {
+    const cs_transpose_attrs *transpose = &desc->attrs.transpose;
+    return transpose->perm[0] == 0 &&
+           (!transpose->input_shape.rank || transpose->input_shape.dims[0] == n);
+  }
+  if (desc->op == CS_OP_SLICE) return !slices_images(&desc->attrs.slice);
   if (desc->op == CS_OP_SOFTMAX) return desc->attrs.axis.axis > 0;
-  return desc->op != CS_OP_CONCAT && desc->op != CS_OP_FLATTEN;
+  return desc->op != CS_OP_CONCAT && !cs_op_keeps_order(desc->op);
 }
 
 static bool whole_is_cheap(const cs_backend *backend, const cs_op_desc *desc, int64_t elements) {
@@ -64,6 +80,7 @@ static void choose_regions(cs_checker *c, const cs_backend *backend, const cs_op
   c->n_regions = CS_MAX_EXPECTED;
   c->desc.output.shape.dims[0] = 1;
   for (int i = 0; i < desc->n_inputs; i++) c->desc.inputs[i].shape.dims[0] = 1;
+  if (desc->op == CS_OP_TRANSPOSE) c->desc.attrs.transpose.input_shape.dims[0] = 1;
   for (int r = 0; r < c->n_regions; r++) {
     c->regions[r].output_at = image_bytes(&desc->output, images[r]);
     for (int i = 0; i < desc->n_inputs; i++) {

@@ -45,7 +45,7 @@ static cs_status compute_node(double_run *run, int index) {
   if (node->op == CS_OP_CONCAT) return concat_values(run, node);
   int64_t count;
   CS_RETURN_IF_ERROR(new_value(run, node->output, &count));
-  if (node->op == CS_OP_FLATTEN || node->op == CS_OP_IDENTITY || node->op == CS_OP_DROPOUT) {
+  if (cs_op_keeps_order(node->op)) {
     memcpy(run->values[node->output], run->values[node->inputs[0]], (size_t)count * sizeof(double));
     return CS_OK;
   }

@@ -35,6 +35,10 @@ static bool passes_through(cs_op op) {
     case CS_OP_LRN:
     case CS_OP_CONCAT:
     case CS_OP_PAD:
+    case CS_OP_RESHAPE:
+    case CS_OP_TRANSPOSE:
+    case CS_OP_SLICE:
+    case CS_OP_RESIZE:
     case CS_OP_IDENTITY:
     case CS_OP_DROPOUT:
       return true;

@@ -19,6 +19,7 @@
   X(PREPARATION, "preparation", true)     \
   X(UNCLEAR, "unclear", true)             \
   X(PAD, "pad", true)                     \
+  X(MOVE, "data movement", true)          \
   X(COPY, "copy", false)                  \
   X(SLICE, "slice copy", false)           \
   X(LAYOUT, "layout change", false)       \

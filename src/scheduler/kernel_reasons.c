@@ -87,8 +87,8 @@ static cs_kernel_class tell_copy(const cs_reasons *reasons, const cs_task *copy,
   }
   if (node && node->op == CS_OP_CONCAT) {
     cs_strbuf_printf(out, "copies %s into its slice of the concat %s", value, why);
-  } else if (node && node->op == CS_OP_FLATTEN) {
-    cs_strbuf_printf(out, "copies %s row by row for the Flatten %s", value, why);
+  } else if (node && (node->op == CS_OP_FLATTEN || node->op == CS_OP_RESHAPE)) {
+    cs_strbuf_printf(out, "copies %s row by row for the %s %s", value, cs_op_name(node->op), why);
   } else {
     cs_strbuf_printf(out, "copies %s for %s", value, why);
   }
@@ -124,6 +124,9 @@ static cs_kernel_class class_of(cs_op op) {
       return CS_KERNEL_NORMALIZATION;
     case CS_OP_PAD:
       return CS_KERNEL_PAD;
+    case CS_OP_TRANSPOSE:
+    case CS_OP_SLICE:
+      return CS_KERNEL_MOVE;
     default:
       return CS_KERNEL_ELEMENTWISE;
   }

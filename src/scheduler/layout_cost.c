@@ -91,7 +91,7 @@ static cs_status shared_copy(cs_layout_costs *costs, int value, cs_layout from, 
 
 /* Not one of those that views and copies replace. */
 static bool is_operation(cs_op op) {
-  return op != CS_OP_CONCAT && op != CS_OP_FLATTEN && op != CS_OP_IDENTITY && op != CS_OP_DROPOUT;
+  return op != CS_OP_CONCAT && !cs_op_keeps_order(op);
 }
 
 static bool has_one_pixel(const cs_shape *shape) {
@@ -122,18 +122,28 @@ static cs_place locate(const cs_graph *graph, int value, const cs_layout *layout
   return place;
 }
 
-/* Row-major already: dense, and in NCHW or with one pixel and no padded lanes. */
-static bool is_row_major(const cs_graph *graph, int value, const cs_layout *layouts) {
-  const cs_shape *shape = &graph->values[value].shape;
-  if (shape->rank != 4) return true;
-  if (lies_in_host(graph, value, layouts)) return false;
-  return layouts[value] == CS_LAYOUT_NCHW ||
-         (has_one_pixel(shape) && shape->dims[1] % cs_layout_granule(layouts[value]) == 0);
-}
-
 /* Must its bytes be written, as an output or inside a concat? */
 static bool needs_own_bytes(const cs_graph *graph, int value, const cs_layout *layouts) {
   return cs_graph_is_output(graph, value) || lies_in_host(graph, value, layouts);
+}
+
+/* Channels that are read where they lie. */
+static bool is_view(const cs_graph *graph, const cs_node *node, const cs_layout *layouts) {
+  return cs_node_is_channel_view(graph, node, layouts[node->output]) &&
+         !needs_own_bytes(graph, node->output, layouts);
+}
+
+/* Row-major already: dense, and in NCHW or with one pixel and no padded lanes. */
+static bool is_row_major(const cs_graph *graph, int value, const cs_layout *layouts) {
+  const cs_shape *shape = &graph->values[value].shape;
+  int producer = graph->values[value].producer;
+  if (shape->rank != 4) return true;
+  if (lies_in_host(graph, value, layouts)) return false;
+  if (producer >= 0 && shape->dims[0] > 1 && is_view(graph, &graph->nodes[producer], layouts)) {
+    return false;
+  }
+  return layouts[value] == CS_LAYOUT_NCHW ||
+         (has_one_pixel(shape) && shape->dims[1] % cs_layout_granule(layouts[value]) == 0);
 }
 
 /* The value is written straight into the flattened graph output. */
@@ -141,8 +151,7 @@ static bool writes_output(const cs_graph *graph, int value, const cs_layout *lay
   int producer = graph->values[value].producer;
   if (producer < 0 || cs_graph_is_output(graph, value)) return false;
   cs_op op = graph->nodes[producer].op;
-  return op != CS_OP_FLATTEN && op != CS_OP_IDENTITY && op != CS_OP_DROPOUT &&
-         is_row_major(graph, value, layouts);
+  return !cs_op_keeps_order(op) && op != CS_OP_SLICE && is_row_major(graph, value, layouts);
 }
 
 /* Sums into *us; false when `add` says that something cannot run. */
@@ -151,15 +160,29 @@ static bool add_cost(double *us, double add) {
   return add >= 0;
 }
 
-static cs_status flatten_cost(cs_layout_costs *costs, const cs_node *node, int value,
+/* Flatten and Reshape. */
+static cs_status reshape_cost(cs_layout_costs *costs, const cs_node *node, int value,
                               const cs_layout *layouts, double *us) {
   const cs_graph *graph = costs->graph;
-  if (needs_own_bytes(graph, node->output, layouts)) {
-    if (writes_output(graph, value, layouts)) return CS_OK;
+  int output = node->output;
+  cs_layout layout = layouts[output];
+  bool own = needs_own_bytes(graph, output, layouts);
+  if (own && layout == CS_LAYOUT_NCHW && cs_graph_is_output(graph, output) &&
+      writes_output(graph, value, layouts)) {
+    return CS_OK;
+  }
+  if (own && cs_node_copies_through_input(graph, node, layouts) &&
+      !lies_in_host(graph, output, layouts)) {
     return copy_cost(costs, value, layouts[value], CS_LAYOUT_NCHW, us);
   }
-  if (is_row_major(graph, value, layouts)) return CS_OK;
-  return shared_copy(costs, value, layouts[value], CS_LAYOUT_NCHW, us);
+  if (!is_row_major(graph, value, layouts)) {
+    CS_RETURN_IF_ERROR(shared_copy(costs, value, layouts[value], CS_LAYOUT_NCHW, us));
+  }
+  if (!own && reads_in_place(&graph->values[output].shape, CS_LAYOUT_NCHW, layout)) return CS_OK;
+  double copied = 0;
+  CS_RETURN_IF_ERROR(copy_cost(costs, output, CS_LAYOUT_NCHW, layout, &copied));
+  add_cost(us, *us < 0 ? -1 : copied);
+  return CS_OK;
 }
 
 /* A slot of a concat that some input is copied into; paid once even if two concats share it. */
@@ -197,7 +220,9 @@ static cs_status input_cost(cs_layout_costs *costs, const cs_node *node, int val
   cs_layout from = layouts[value], to = layouts[node->output];
   bool identity = node->op == CS_OP_IDENTITY || node->op == CS_OP_DROPOUT;
   *us = 0;
-  if (node->op == CS_OP_FLATTEN) return flatten_cost(costs, node, value, layouts, us);
+  if (node->op == CS_OP_FLATTEN || node->op == CS_OP_RESHAPE) {
+    return reshape_cost(costs, node, value, layouts, us);
+  }
   if (identity && needs_own_bytes(costs->graph, node->output, layouts))
     return copy_cost(costs, value, from, to, us);
   if (reads_in_place(&costs->graph->values[value].shape, from, to)) return CS_OK;
@@ -214,7 +239,7 @@ cs_status cs_layout_node_cost(cs_layout_costs *costs, int node, const cs_layout 
     CS_RETURN_IF_ERROR(input_cost(costs, n, n->inputs[i], layouts, &part));
     if (!add_cost(us, part)) return CS_OK;
   }
-  if (!is_operation(n->op)) return CS_OK;
+  if (!is_operation(n->op) || is_view(costs->graph, n, layouts)) return CS_OK;
   CS_RETURN_IF_ERROR(node_cost(costs, node, layouts[n->output], &part));
   add_cost(us, part);
   return CS_OK;

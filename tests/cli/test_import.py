@@ -214,6 +214,115 @@ class Conversion(ImportTest):
         self.assertEqual((params["y.weight"][1], params["y.bias"][1]), ((1.0, 2.0, 3.0), (4.0, 5.0, 6.0)))
         self.bad(one("InstanceNormalization", [2, 2, 2], 17, ("x", "s", "b"), tensors), "wanted [2]")
 
+    def moved(self, op, shape, lists=(), opset=17, **attributes):
+        """The nodes that a node becomes, whose inputs behind the first are lists of integers or floats."""
+        tensors = []
+        for i, values in enumerate(lists):
+            whole = values is not None and all(isinstance(v, int) for v in values)
+            tensors.append(None if values is None else onnx.tensor(
+                f"l{i}", [len(values)], values, onnx.INT64 if whole else onnx.FLOAT))
+        names = ["" if values is None else f"l{i}" for i, values in enumerate(lists)]
+        return [o[1:] for o in self.ops(one(op, shape, opset, ("x", *names), [t for t in tensors if t], **attributes))]
+
+    def test_other_shapes_and_places(self):
+        self.assertEqual(self.moved("Reshape", [6, 4], [[0, 2, 3, -1]]), [("Reshape", {"shape": ["N", 2, 3, 4]})])
+        self.assertEqual(self.moved("Reshape", [6, 4], [[0, -1]]), [("Flatten", {"axis": 1})])
+        self.assertEqual(self.moved("Squeeze", [6, 1, 4], [[2]]), [("Reshape", {"shape": ["N", 6, 4]})])
+        self.assertEqual(self.moved("Unsqueeze", [6], [[-1, 2]]), [("Reshape", {"shape": ["N", 6, 1, 1]})])
+        self.assertEqual(self.moved("Unsqueeze", [6], opset=12, axes=[2]), [("Reshape", {"shape": ["N", 6, 1]})])
+        self.assertEqual(self.moved("Transpose", [6, 4, 5], perm=[0, 2, 3, 1]), [("Transpose", {"perm": [0, 2, 3, 1]})])
+        # No element changes its place.
+        self.assertEqual(self.moved("Transpose", [6, 1, 1], perm=[0, 3, 2, 1]), [("Reshape", {"shape": ["N", 1, 1, 6]})])
+        self.assertEqual(self.moved("Transpose", [1, 4, 1], perm=[0, 3, 2, 1]), [("Identity", {})])
+
+    def test_blocks_of_pixels(self):
+        for mode, split, perm in (("DCR", [2, 2, 3, 4, 5], [0, 3, 4, 1, 5, 2]), ("CRD", [3, 2, 2, 4, 5], [0, 1, 4, 2, 5, 3])):
+            self.assertEqual(self.moved("DepthToSpace", [12, 4, 5], blocksize=2, mode=mode),
+                             [("Transpose", {"perm": perm, "input_shape": ["N", *split],
+                                             "output_shape": ["N", 3, 8, 10]})])
+        self.assertEqual(self.moved("SpaceToDepth", [3, 8, 10], blocksize=2),
+                         [("Transpose", {"perm": [0, 3, 5, 1, 2, 4], "input_shape": ["N", 3, 4, 2, 5, 2],
+                                         "output_shape": ["N", 12, 4, 5]})])
+        self.bad(one("DepthToSpace", [6, 4, 5], blocksize=2), "blocksize", "found 2 for shape [N, 6, 4, 5]")
+        self.bad(one("DepthToSpace", [4, 4, 5], blocksize=2, mode="RCD"), "mode: found RCD")
+
+    def test_slices(self):
+        far = 9223372036854775807
+        wanted = [("Slice", {"starts": [2], "ends": [6], "axes": [1], "steps": [1]})]
+        self.assertEqual(self.moved("Slice", [6, 4], opset=9, starts=[0, 2], ends=[far, far], axes=[0, 1]), wanted)
+        self.assertEqual(self.moved("Slice", [6, 4], [[-4], [far], [1]]), wanted)
+        self.assertEqual(self.moved("Slice", [6, 4], [[far], [-far - 1], [-1], [-3]]),
+                         [("Slice", {"starts": [3], "ends": [-5], "axes": [2], "steps": [-3]})])
+        self.assertEqual(self.moved("Slice", [6, 4], [[0, 0], [6, 9], [1, 2]]), [("Identity", {})])
+        self.bad(one("Slice", [6], 17, ("x", "s", "e"), [onnx.tensor("s", [1], [0], onnx.INT64),
+                                                        onnx.tensor("e", [1], [1], onnx.INT64)]), "symbolic batch")
+
+    def test_split(self):
+        def parts(opset, sizes=None, axis=1, outputs=("a", "y", "c"), **attributes):
+            nodes = [onnx.node("Split", ["x"] + (["s"] if sizes else []), list(outputs), "cut", axis=axis, **attributes),
+                     onnx.node("Relu", ["a"], ["r"]), onnx.node("Relu", ["c"], ["z"])]
+            tensors = [onnx.tensor("s", [len(sizes)], sizes, onnx.INT64)] if sizes else []
+            return onnx.model(onnx.graph(nodes, [onnx.value("x", ["N", 6, 4])],
+                                         [onnx.value("y", []), onnx.value("r", []), onnx.value("z", [])], tensors), opset)
+
+        def bounds(model):
+            graph, _ = self.convert(model)
+            self.assertEqual(graph["outputs"], ["y", "r", "z"])
+            return [(n["name"], n["attrs"]["starts"], n["attrs"]["ends"]) for n in graph["nodes"] if n["op"] == "Slice"]
+
+        self.assertEqual(bounds(parts(17)), [("cut", [0], [2]), ("y", [2], [4]), ("cut/2", [4], [6])])
+        self.assertEqual(bounds(parts(12, split=[1, 2, 3])), [("cut", [0], [1]), ("y", [1], [3]), ("cut/2", [3], [6])])
+        self.assertEqual(bounds(parts(13, [3, 2, 1], -2)), [("cut", [0], [3]), ("y", [3], [5]), ("cut/2", [5], [6])])
+        self.bad(parts(17, [3, 2]), "found 3 outputs of an axis of 6")
+        self.bad(parts(17, None, 2), "found 3 outputs of an axis of 4")
+        self.bad(parts(17, None, 0), "symbolic batch")
+
+    def test_gather_tile_expand(self):
+        self.assertEqual(self.moved("Gather", [6, 4], [[5, 3, 1]], axis=1),
+                         [("Slice", {"starts": [5], "ends": [0], "axes": [1], "steps": [-2]})])
+        found = self.moved("Gather", [6, 4], [[0, 1, 4, 4]], axis=1)
+        self.assertEqual([o[0] for o in found], ["Slice", "Slice", "Slice", "Concat"])
+        self.assertEqual([(o[1]["starts"], o[1]["ends"]) for o in found[:3]], [([0], [2]), ([4], [5]), ([4], [5])])
+        one_row = self.ops(one("Gather", [6, 4], 17, ("x", "i"), [onnx.tensor("i", [], [-1], onnx.INT64)], axis=1))
+        self.assertEqual([o[1:] for o in one_row], [("Slice", {"starts": [5], "ends": [6], "axes": [1], "steps": [1]}),
+                                                    ("Flatten", {"axis": 1})])
+        self.bad(one("Gather", [6], 17, ("x", "i"), [onnx.tensor("i", [1], [6], onnx.INT64)], axis=1), "input indices")
+        self.assertEqual(self.moved("Tile", [6, 4], [[1, 2, 3]]), [("Concat", {"axis": 2}), ("Concat", {"axis": 1})])
+        graph, params = self.convert(one("Expand", [6, 1, 1], 17, ("x", "s"),
+                                         [onnx.tensor("s", [3], [1, 2, 3], onnx.INT64)]))
+        self.assertEqual([(n["op"], n["attrs"]) for n in graph["nodes"]], [("Mul", {"operand": [2, 3]})])
+        self.assertEqual(params["y.weight"], ([2, 3], (1.0,) * 6))
+
+    def test_pad_modes(self):
+        for mode in ("reflect", "edge", "wrap"):
+            found = self.moved("Pad", [6, 4], [[0, 2, -1, 0, 0, 1]], mode=mode, opset=19)
+            self.assertEqual(found, [("Pad", {"pads": [0, 2, -1, 0, 0, 1], "value": 0.0, "mode": mode})])
+
+    def test_resize(self):
+        """As TensorFlow and PyTorch export it, and before opset 11."""
+        half = {"sizes": [8, 10], "mode": "nearest", "coordinate_transformation_mode": "half_pixel",
+                "nearest_mode": "round_prefer_floor"}
+        scales = [1.0, 1.0, 2.0, 2.0]
+        self.assertEqual(self.moved("Resize", [3, 4, 5], [None, scales]), [("Resize", {**half, "scales": [2.0, 2.0]})])
+        self.assertEqual(self.moved("Resize", [3, 4, 5], [None, [2.0, 2.0]], 18, axes=[2, 3]),
+                         [("Resize", {**half, "scales": [2.0, 2.0]})])
+        floor = {**half, "scales": [2.0, 2.0], "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+        self.assertEqual(self.moved("Resize", [3, 4, 5], [scales], 10), [("Resize", floor)])
+        self.assertEqual(self.moved("Upsample", [3, 4, 5], [scales], 9), [("Resize", floor)])
+        linear = {"sizes": [7, 9], "mode": "linear", "coordinate_transformation_mode": "align_corners"}
+        nodes = [onnx.node("Shape", ["x"], ["s"]), onnx.node("Slice", ["s", "zero", "two"], ["nc"]),
+                 onnx.node("Concat", ["nc", "hw"], ["sizes"], axis=0),
+                 onnx.node("Resize", ["x", "", "", "sizes"], ["y"], mode="linear",
+                           coordinate_transformation_mode="align_corners")]
+        tensors = [onnx.tensor("zero", [1], [0], onnx.INT64), onnx.tensor("two", [1], [2], onnx.INT64),
+                   onnx.tensor("hw", [2], [7, 9], onnx.INT64)]
+        model = onnx.model(onnx.graph(nodes, [onnx.value("x", ["N", 3, 4, 5])], [onnx.value("y", [])], tensors), 17)
+        self.assertEqual([o[1:] for o in self.ops(model)], [("Resize", linear)])
+        for scale, text in (([1.0, 2.0, 2.0, 2.0], "axis 1"), ([1.0, 1.0, 0.1, 1.0], "found 0.1"), ([2.0], "wanted 4")):
+            self.bad(one("Resize", [3, 4, 5], 17, ("x", "", "s"), [onnx.tensor("s", [len(scale)], scale)]), text)
+        shrunk = onnx.tensor("s", [4], [1.0, 1.0, 0.5, 0.5])
+        self.bad(one("Resize", [3, 4, 6], 18, ("x", "", "s"), [shrunk], mode="linear", antialias=1), "antialias")
+
     def test_matmul_and_bias(self):
         nodes = [onnx.node("MatMul", ["x", "m"], ["h"], "fc"), onnx.node("Add", ["h", "v"], ["y"], "bias")]
         tensors = [onnx.tensor("m", [2, 4], MATRIX), onnx.tensor("v", [4], [1.0, 2.0, 3.0, 4.0])]
@@ -349,12 +458,12 @@ class Refusals(ImportTest):
                  onnx.node("Einsum", ["c"], ["e"], "sum"),
                  onnx.node("Gelu", ["e"], ["g"], "act", domain="com.microsoft"),
                  onnx.node("Relu", ["g"], ["r"], "fine"),
-                 onnx.node("Pad", ["r", "p"], ["y"], "pad", mode="reflect", colour=3)]
+                 onnx.node("Pad", ["r", "p"], ["y"], "pad", mode="mirror", colour=3)]
         tensors = [onnx.tensor("w", [2, 3, 3, 3], WEIGHT), onnx.tensor("p", [8], [0] * 8, onnx.INT64)]
         content = onnx.model(onnx.graph(nodes, [onnx.value("x", ["N", 3, 5, 5])], [onnx.value("y", [])], tensors))
         err = self.bad(content, "4 of its", '"conv" (Conv): attribute strides: found 3 numbers',
                        '"sum" (Einsum): operator is not supported', '"act" (Gelu)', "com.microsoft",
-                       "mode: found reflect", "attribute colour is not supported")
+                       "mode: found mirror", "attribute colour is not supported")
         self.assertNotIn("fine", err)
         code, out, err = self.execute("import", self.file("bad.onnx", content), "--check")
         self.assertEqual(code, BAD_INPUT)
@@ -376,9 +485,10 @@ class Refusals(ImportTest):
         self.bad(one("Relu", [3, "H", "W"]), 'input "x"', "axis 2", "H")
         self.bad(onnx.model(onnx.graph([onnx.node("Relu", ["x"], ["y"])], [onnx.value("x", ["N", 3], onnx.INT64)],
                                        [onnx.value("y", [])])), "int64", "float")
-        self.bad(one("Reshape", [3, 4, 4], 17, ("x", "s"), [onnx.tensor("s", [3], [0, 3, 16], onnx.INT64)]),
-                 '"it" (Reshape)', "[N, 3, 16]", "Flatten")
-        self.bad(one("Transpose", [3, 4, 4], perm=[0, 2, 3, 1]), "change places")
+        self.bad(one("Reshape", [3, 4, 4], 17, ("x", "s"), [onnx.tensor("s", [3], [-1, 3, 8], onnx.INT64)]),
+                 '"it" (Reshape)', "[-1, 3, 8]", "keeps the batch first")
+        self.bad(one("Transpose", [3, 4, 4], perm=[1, 0, 2, 3]), "found 1 first", "symbolic batch")
+        self.bad(one("Unsqueeze", [3], 12, axes=[0]), "symbolic batch")
         self.bad(one("MatMul", [3], 17, ("x", "x")), "wanted a constant")
 
     def test_numbers_that_json_has_no_word_for(self):

@@ -111,8 +111,31 @@ static const bad_document bad_documents[] = {
     {ATTRS("LRN", "'alpha':1"), "attrs.size (node \"a\"): found nothing"},
     {ATTRS("Softmax", "'axis':4"), "attrs.axis (node \"a\"): found 4, wanted from -4 to 3"},
     {ATTRS("Flatten", "'axis':2"), "found 2, wanted 1 where the batch is symbolic"},
-    {ATTRS("Pad", "'pads':[0,0,1,1,0,0,1]"), "wanted 8 integers"},
+    {ATTRS("Pad", "'pads':[0,0,1,1,0,0,1]"), "found 7 numbers, wanted two for each axis"},
+    {ATTRS("Pad", "'pads':[0,0,1,1]"), "found 4 numbers for an input of rank 4, wanted 8"},
     {ATTRS("Pad", "'pads':[1,0,0,0,0,0,0,0]"), "found padding of a symbolic batch"},
+    {ATTRS("Pad", "'pads':[0,0,8,0,0,0,0,0],'mode':'reflect'"), "found 8 and 0 on axis 2"},
+    {ATTRS("Pad", "'pads':[0,0,-4,0,0,0,-4,0]"), "found -4 and -4 on axis 2"},
+    {ATTRS("Pad", "'pads':[0,0,0,0,0,0,0,0],'mode':'mirror'"), "wanted one of \"constant\", \"ref"},
+    {ATTRS("Reshape", "'axis':1"), "attrs.shape (node \"a\"): found nothing"},
+    {ATTRS("Reshape", "'shape':['N',4,63]"), "found [N, 4, 63] for an input of shape [N, 4, 8, 8]"},
+    {ATTRS("Reshape", "'shape':[4,'N',64]"), "attrs.shape"},
+    {ATTRS("Reshape", "'shape':[256]"), "wanted the symbolic batch \"N\" first"},
+    {ATTRS("Transpose", "'perm':[0,1,2]"), "found 3 axes of a tensor of 4"},
+    {ATTRS("Transpose", "'perm':[0,1,1,2]"), "or one twice"},
+    {ATTRS("Transpose", "'perm':[1,0,2,3]"), "found 1 first, wanted 0, the symbolic batch"},
+    {ATTRS("Transpose", "'perm':[0,2,1],'input_shape':['N',4,64]"),
+     "found [N, 4, 64], wanted one whose axes split those of [N, 4, 8, 8]"},
+    {ATTRS("Transpose", "'perm':[0,2,3,1],'output_shape':['N',16,16]"),
+     "found [N, 16, 16], wanted one whose axes merge those of [N, 8, 8, 4]"},
+    {ATTRS("Slice", "'starts':[1],'ends':[2],'axes':[1,2]"), "found 1 starts, 1 ends, 2 axes"},
+    {ATTRS("Slice", "'starts':[0],'ends':[1],'axes':[0]"), "found axis 0 of a symbolic batch"},
+    {ATTRS("Slice", "'starts':[3],'ends':[3],'axes':[1]"), "found 3 to 3, which is nothing"},
+    {ATTRS("Slice", "'starts':[0,0],'ends':[1,1],'axes':[1,-3]"), "found 1 twice"},
+    {ATTRS("Slice", "'starts':[0],'ends':[1],'axes':[1],'steps':[0]"), "attrs.steps"},
+    {ATTRS("Resize", "'sizes':[0,4]"), "attrs.sizes"},
+    {ATTRS("Resize", "'sizes':[4,4],'scales':[1.5,0]"), "attrs.scales"},
+    {ATTRS("Resize", "'sizes':[4,4],'mode':'area'"), "found \"area\", wanted one of \"nearest\""},
     {ONE("{'name':'a','op':'Concat','inputs':['x','x'],'attrs':{'axis':0}}"),
      "found axis 0 of a symbolic batch"},
     {ONE("{'name':'a','op':'Concat','inputs':['x','x']}"),
@@ -283,6 +306,21 @@ static const char later_operators[] =
     "{'name':'rmax','op':'ReduceMax','inputs':['rsum'],'attrs':{'axes':[2]}},"
     "{'name':'rmin','op':'ReduceMin','inputs':['rmax'],'attrs':{'axes':[2,1],'keepdims':false}}";
 
+static const char *const movements =
+    "{'name':'to','op':'Reshape','inputs':['x'],'attrs':{'shape':['N',8,32,4]}},"
+    "{'name':'t','op':'Transpose','inputs':['to'],'attrs':{'perm':[0,3,2,1]}},"
+    "{'name':'shuffle','op':'Transpose','inputs':['x'],'attrs':{'perm':[0,2,1,3,4],"
+    "'input_shape':['N',2,2,16,16],'output_shape':['N',4,16,16]}},"
+    "{'name':'s','op':'Slice','inputs':['shuffle'],'attrs':{'starts':[-1,1],'ends':[-99,3],"
+    "'axes':[2,-3],'steps':[-3,1]}},"
+    "{'name':'pad','op':'Pad','inputs':['s'],'attrs':{'pads':[0,0,1,2,0,0,0,-1],'mode':'reflect'}},"
+    "{'name':'near','op':'Resize','inputs':['pad'],'attrs':{'sizes':[9,9],'nearest_mode':'ceil'}},"
+    "{'name':'crop','op':'Resize','inputs':['near'],'attrs':{'sizes':[4,5],'mode':'linear',"
+    "'coordinate_transformation_mode':'tf_crop_and_resize','roi':[0,0.5,1,1.5],"
+    "'extrapolation_value':3}},"
+    "{'name':'cubic','op':'Resize','inputs':['crop'],'attrs':{'sizes':[8,3],'mode':'cubic',"
+    "'scales':[2.25,0.75],'cubic_coeff_a':-0.5,'exclude_outside':true}}";
+
 static void round_trip(const char *nodes, const char *output) {
   cs_graph *graph = graph_of("'N',4,16,16", nodes, output), *again = NULL;
   char *json = NULL, *twice = NULL;
@@ -301,6 +339,7 @@ static void test_round_trip(void **state) {
   (void)state;
   round_trip(every_operator, "'soft'");
   round_trip(later_operators, "'rmin'");
+  round_trip(movements, "'cubic'");
 }
 
 /* A hash that changes makes every stored plan stale: this number may change only on purpose. */

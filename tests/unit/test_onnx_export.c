@@ -181,6 +181,28 @@ static const op_case op_cases[] = {
     {"Flatten", "\"x\"", "", 18},
     {"Pad", "\"x\"", "\"pads\":[0,1,2,3,0,0,1,0],\"value\":-2.7", 18},
     {"Pad", "\"x\"", "\"pads\":[0,0,0,0,0,0,0,0]", 18}, /* elsewhere an Identity */
+    {"Pad", "\"x\"", "\"pads\":[0,0,2,1,0,0,-1,2],\"mode\":\"reflect\"", 18},
+    {"Pad", "\"v\"", "\"pads\":[0,1,0,2],\"mode\":\"wrap\"", 19},
+    {"Reshape", "\"x\"", "\"shape\":[\"N\",2,2,36]", 18},
+    {"Reshape", "\"x\"", "\"shape\":[\"N\",144]", 18}, /* elsewhere a Flatten */
+    {"Transpose", "\"x\"", "\"perm\":[0,2,3,1]", 18},
+    {"Transpose", "\"x\"", "\"perm\":[0,1,2,3]", 18}, /* elsewhere an Identity */
+    {"Slice", "\"x\"", "\"starts\":[1,-1],\"ends\":[3,-7],\"axes\":[1,3],\"steps\":[1,-2]", 18},
+    {"Slice", "\"v\"", "\"starts\":[0],\"ends\":[5],\"axes\":[1]", 18}, /* elsewhere an Identity */
+    {"Resize", "\"x\"", "\"sizes\":[12,9]", 18},
+    {"Resize", "\"x\"", "\"sizes\":[6,6]", 18}, /* elsewhere an Identity */
+    {"Resize", "\"x\"",
+     "\"sizes\":[10,4],\"scales\":[1.7,0.7],\"mode\":\"linear\","
+     "\"coordinate_transformation_mode\":\"align_corners\"",
+     18},
+    {"Resize", "\"x\"",
+     "\"sizes\":[7,9],\"mode\":\"cubic\",\"cubic_coeff_a\":-0.6,\"exclude_outside\":true,"
+     "\"coordinate_transformation_mode\":\"half_pixel_symmetric\"",
+     19},
+    {"Resize", "\"x\"",
+     "\"sizes\":[3,5],\"mode\":\"linear\",\"coordinate_transformation_mode\":"
+     "\"tf_crop_and_resize\",\"roi\":[0.1,0.0,0.9,1.5],\"extrapolation_value\":3.3",
+     18},
     {"Identity", "\"x\"", "", 18},
     {"Dropout", "\"x\"", "", 18},
 };
@@ -216,6 +238,30 @@ static void test_every_operator(void **state) {
     if (!seen[op]) fail_msg("no case of operator %s", cs_op_name((cs_op)op));
     assert_true(cs_onnx_exports((cs_op)op));
   }
+}
+
+/* A Transpose that reads and writes other shapes is three nodes, and comes back as three. */
+static void test_transpose_of_other_shapes(void **state) {
+  (void)state;
+  static const op_case shuffle = {"Transpose", "\"x\"",
+                                  "\"perm\":[0,2,1,3,4],\"input_shape\":[\"N\",2,2,6,6],"
+                                  "\"output_shape\":[\"N\",4,6,6]",
+                                  18};
+  cs_graph *graph = graph_of(&shuffle, "\"N\""), *again = NULL;
+  write_graph(graph, NULL);
+  assert_ok(cs_graph_import(PATH, &again));
+  assert_int_equal(again->n_nodes, graph->n_nodes + 2);
+  int value = cs_graph_find_value(again, "it");
+  assert_true(cs_shape_equal(&again->values[value].shape,
+                             &graph->values[cs_graph_find_value(graph, "it")].shape));
+  for (int i = 2; i >= 0; i--) {
+    const cs_node *node = &again->nodes[again->values[value].producer];
+    assert_int_equal(node->op, i == 1 ? CS_OP_TRANSPOSE : CS_OP_RESHAPE);
+    value = node->inputs[0];
+  }
+  assert_same(again); /* and from then on it is the same */
+  cs_graph_destroy(again);
+  cs_graph_destroy(graph);
 }
 
 /* ---- Names, limits ---- */
@@ -267,6 +313,12 @@ static void test_limits(void **state) {
                         "{\"out_features\":8192,\"bias\":false}}"),
                  CS_CODE_BAD_INPUT,
                  "test.json: its parameters and nodes take more than 2147483647");
+  static const op_case resize = {"Resize", "\"x\"", "\"sizes\":[12,12],\"scales\":[2.0,2.5]", 18};
+  cs_onnx_export model = {0};
+  cs_graph *graph = graph_of(&resize, "1");
+  assert_refused(cs_onnx_export_encode(graph, "", &model), CS_CODE_BAD_INPUT,
+                 "node \"it\": attribute sizes: found 12 beside a scale of 2.5");
+  cs_graph_destroy(graph);
   assert_refused(encode("{\"name\":\"it\",\"op\":\"Elu\",\"inputs\":[\"x\"],\"attrs\":"
                         "{\"alpha\":1e39}}"),
                  CS_CODE_BAD_INPUT, "node \"it\": attribute alpha: found 1e+39");
@@ -318,6 +370,7 @@ int main(void) {
       cmocka_unit_test(test_limits),
       cmocka_unit_test(test_mark),
       cmocka_unit_test(test_passes_are_refused),
+      cmocka_unit_test(test_transpose_of_other_shapes),
   };
   return cmocka_run_group_tests(tests, NULL, clean);
 }

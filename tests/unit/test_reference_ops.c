@@ -256,6 +256,7 @@ static void pad_adds_its_value_around(void **state) {
   const double x[] = {1, 2}, wanted[] = {7, 7, 7, 7, 7, 1, 2, 7, 7, 7, 7, 7};
   const double *inputs[] = {x};
   cs_op_desc d = op_of(CS_OP_PAD, plain(1, 1, 1, 2), plain(1, 1, 3, 4));
+  d.attrs.pad.rank = 4;
   d.attrs.pad.pads[2] = d.attrs.pad.pads[3] = 1;
   d.attrs.pad.pads[6] = d.attrs.pad.pads[7] = 1;
   d.attrs.pad.value = 7;

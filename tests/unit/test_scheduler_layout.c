@@ -119,6 +119,12 @@ static double best_of_all(const cs_graph *graph, pricing *p) {
   "{\"name\":\"" name "\",\"op\":\"Concat\",\"inputs\":[" inputs "],\"attrs\":{\"axis\":1}}"
 #define FLATTEN(name, input) \
   "{\"name\":\"" name "\",\"op\":\"Flatten\",\"inputs\":[\"" input "\"],\"attrs\":{\"axis\":1}}"
+#define SLICE(name, input, begin, end)                           \
+  "{\"name\":\"" name "\",\"op\":\"Slice\",\"inputs\":[\"" input \
+  "\"],\"attrs\":{\"starts\":[" begin "],\"ends\":[" end "],\"axes\":[1]}}"
+#define RESHAPE(name, input, extents)                              \
+  "{\"name\":\"" name "\",\"op\":\"Reshape\",\"inputs\":[\"" input \
+  "\"],\"attrs\":{\"shape\":[\"N\"," extents "]}}"
 #define GRAPH(nodes, output)                                                                \
   "{\"schema\":\"convsched.graph/1\",\"name\":\"g\",\"inputs\":[{\"name\":\"x\",\"shape\":" \
   "[\"N\",8,6,6],\"dtype\":\"f32\"}],\"nodes\":[" nodes "],\"outputs\":[\"" output "\"]}"
@@ -146,6 +152,20 @@ static const char *const small_graphs[] = {
     GRAPH(CONV("a", "x", "8") "," CONV("b", "a", "8") "," CONCAT("k", "\"a\",\"b\"") "," CONV(
               "c", "k", "8") "," CONCAT("m", "\"k\",\"c\""),
           "m"),
+    /* halves of channels: in blocks of 8 a view, in blocks of 16 not; one goes into a concat */
+    GRAPH(CONV("a", "x", "16") "," SLICE("s", "a", "8", "16") "," CONV("b", "s", "8") "," SLICE(
+              "t", "a", "0", "8") "," CONCAT("k", "\"t\",\"b\"") "," CONV("d", "k", "8"),
+          "d"),
+    /* other planes, behind a slice too */
+    GRAPH(CONV("a", "x", "16") "," SLICE("s", "a", "4", "12") "," RESHAPE(
+              "r", "s", "8,4,9") "," CONV("b", "r", "8"),
+          "b"),
+    /* one pixel that was a row, and reshaped results */
+    GRAPH(CONV("a", "x", "12") "," NODE("p", "GlobalAveragePool", "\"a\"") "," FLATTEN(
+              "f", "p") "," RESHAPE("r", "f", "12,1,1") "," NODE("m", "Mul", "\"r\",\"a\""),
+          "m"),
+    GRAPH(CONV("a", "x", "12") "," RESHAPE("r", "a", "6,8,9"), "r"),
+    GRAPH(CONV("a", "x", "12") "," SLICE("s", "a", "0", "8"), "s"),
 };
 
 static cs_graph *small_graph(int i) {

@@ -79,9 +79,13 @@ void cpu_loop_binary(const cs_op_desc *desc, const void *const *inputs, const fl
 void cpu_loop_reduce(const cs_op_desc *desc, const float *input, float *output);
 void cpu_loop_instance_norm(const cs_op_desc *desc, const float *input, const float *weights,
                             float *output);
+/* Transpose, Slice (no blocks of channels); Pad; Resize. */
+void cpu_loop_move(const cs_op_desc *desc, const float *input, float *output);
+void cpu_loop_pad(const cs_op_desc *desc, const float *input, float *output);
+void cpu_loop_resize(const cs_op_desc *desc, const float *input, float *output);
 float cpu_activate(cs_activation activation, float x);
 void cpu_clear_padding_lanes(const cs_tensor_desc *desc, void *memory);
-/* Pooling, LRN, Softmax, Pad, GlobalAveragePool, ConvTranspose: a half of cpu_loop_run. */
+/* Pooling, LRN, Softmax, GlobalAveragePool, ConvTranspose: a half of cpu_loop_run. */
 void cpu_loop_window(const cs_op_desc *desc, const float *input, const float *weights,
                      float *output);
 

@@ -138,8 +138,15 @@ bool cpu_loop_exists(const cs_op_desc *desc) {
     case CS_OP_AVERAGE_POOL:
     case CS_OP_GLOBAL_AVERAGE_POOL:
     case CS_OP_LRN:
-    case CS_OP_PAD:
+    case CS_OP_RESIZE:
       return desc->output.shape.rank == 4;
+    case CS_OP_PAD:
+      return true;
+    case CS_OP_TRANSPOSE:
+    case CS_OP_SLICE: {
+      cs_movement movement;
+      return cs_op_movement(desc, &movement);
+    }
     case CS_OP_CONV_TRANSPOSE:
       return padded_past_stride(&desc->attrs.conv);
     default:
@@ -175,6 +182,16 @@ void cpu_loop_run(const cs_op_desc *desc, const void *const *inputs, const float
       break;
     case CS_OP_INSTANCE_NORM:
       cpu_loop_instance_norm(desc, inputs[0], weights, output);
+      break;
+    case CS_OP_TRANSPOSE:
+    case CS_OP_SLICE:
+      cpu_loop_move(desc, inputs[0], output);
+      break;
+    case CS_OP_PAD:
+      cpu_loop_pad(desc, inputs[0], output);
+      break;
+    case CS_OP_RESIZE:
+      cpu_loop_resize(desc, inputs[0], output);
       break;
     default:
       if (cs_op_is_binary(desc->op)) {

@@ -1,4 +1,4 @@
-/* Own loops for what oneDNN lacks: windows that reach past the padding, LRN of an even size, Pad,
+/* Own loops for what oneDNN lacks: windows that reach past the padding, LRN of an even size,
  * ConvTranspose whose output padding reaches past the stride,
  * and these and Softmax over strides that oneDNN does not take. */
 #include <math.h>
@@ -56,14 +56,6 @@ static float lrn_element(const window_args *a, int64_t n, int64_t c, int64_t h, 
   return a->x[cs_tensor_offset4(&a->in, n, c, h, w)] * powf(base, -(float)l->beta);
 }
 
-static float pad_element(const window_args *a, int64_t n, int64_t c, int64_t h, int64_t w) {
-  const int64_t *begin = a->desc->attrs.pad.pads, *in = a->in.shape.dims;
-  int64_t at[4] = {n - begin[0], c - begin[1], h - begin[2], w - begin[3]};
-  for (int i = 0; i < 4; i++)
-    if (at[i] < 0 || at[i] >= in[i]) return (float)a->desc->attrs.pad.value;
-  return a->x[cs_tensor_offset4(&a->in, at[0], at[1], at[2], at[3])];
-}
-
 /* Gathers what is scattered to one output element: y = x · stride − pad + tap · dilation. */
 static float transpose_element(const window_args *a, int64_t n, int64_t k, int64_t h, int64_t w) {
   const cs_conv_attrs *t = &a->desc->attrs.conv;
@@ -92,8 +84,6 @@ static float window_element(const window_args *a, int64_t n, int64_t c, int64_t 
       return global_element(a, n, c);
     case CS_OP_LRN:
       return lrn_element(a, n, c, h, w);
-    case CS_OP_PAD:
-      return pad_element(a, n, c, h, w);
     case CS_OP_CONV_TRANSPOSE:
       return transpose_element(a, n, c, h, w);
     default:

@@ -99,10 +99,16 @@ static int adjacent_axis(const LoopNest *nest, int t) {
 /* Shorter axes leave too much of a tile empty. */
 #define CS_TILE_MIN 12
 
-static bool transposes(const LoopNest *nest, int *a, int *b) {
+/* Axes a and b of a transpose in tiles. */
+static bool tile_axes(const LoopNest *nest, int *a, int *b) {
   *a = adjacent_axis(nest, 1), *b = adjacent_axis(nest, 0);
   return *a >= 0 && *b >= 0 && *a != *b && nest->size[*a] >= CS_TILE_MIN &&
          nest->size[*b] >= CS_TILE_MIN;
+}
+
+bool nest_transposes(const LoopNest *nest) {
+  int a, b;
+  return nest_fits_narrow(nest) && tile_axes(nest, &a, &b);
 }
 
 static TransposeParams transpose_params(const LoopNest *nest, int a, int b, int tile) {
@@ -138,13 +144,14 @@ static bool pairs(const LoopNest *nest, int t, int along, int64_t alignment, int
 }
 
 template <typename FROM, typename TO>
-static cs_status launch_transpose(const LoopNest *nest, int a, int b,
-                                  const cs_tensor_desc *from_desc, const void *from,
-                                  const cs_tensor_desc *to_desc, void *to, cudaStream_t stream) {
+static cs_status launch_transpose(const LoopNest *nest, int64_t from_alignment, const void *from,
+                                  int64_t to_alignment, void *to, cudaStream_t stream) {
   /* The larger tiles only where they still fill the device (about two blocks for each of 132 SMs).
    */
-  bool wide = pairs(nest, 1, a, from_desc->alignment, sizeof(FROM)) &&
-              pairs(nest, 0, b, to_desc->alignment, sizeof(TO)) &&
+  int a, b;
+  (void)tile_axes(nest, &a, &b);
+  bool wide = pairs(nest, 1, a, from_alignment, sizeof(FROM)) &&
+              pairs(nest, 0, b, to_alignment, sizeof(TO)) &&
               transpose_blocks(nest, a, b, 64) >= 264;
   TransposeParams params = transpose_params(nest, a, b, wide ? 64 : 32);
   params.from = from, params.to = to;
@@ -153,6 +160,15 @@ static cs_status launch_transpose(const LoopNest *nest, int a, int b,
                               params, stream)
               : launch_kernel("transpose", cs_transpose_kernel<FROM, TO, 1>, grid, dim3(256),
                               params, stream);
+}
+
+cs_status nest_transpose_launch(const LoopNest *nest, cs_dtype dtype, int64_t from_alignment,
+                                const void *from, int64_t to_alignment, void *to,
+                                cudaStream_t stream) {
+  return by_dtype(dtype, [&](auto type) {
+    using T = decltype(type);
+    return launch_transpose<T, T>(nest, from_alignment, from, to_alignment, to, stream);
+  });
 }
 
 template <typename FROM, typename TO, int V, bool WIDE>
@@ -175,9 +191,9 @@ cs_status cs_cuda_copy_launch(const cs_tensor_desc *from_desc, const void *from,
       using To = decltype(to_type);
       constexpr int V = kVector<From> < kVector<To> ? kVector<From> : kVector<To>;
       if (!nest_fits_narrow(&nest)) return launch_nest<From, To, 1, true>(&nest, from, to, stream);
-      int a, b;
-      if (transposes(&nest, &a, &b))
-        return launch_transpose<From, To>(&nest, a, b, from_desc, from, to_desc, to, stream);
+      if (nest_transposes(&nest))
+        return launch_transpose<From, To>(&nest, from_desc->alignment, from, to_desc->alignment, to,
+                                          stream);
       if (nest_vectorises(&nest, 0, V, to_desc->alignment, sizeof(To)) &&
           nest_vectorises(&nest, 1, V, from_desc->alignment, sizeof(From)))
         return launch_nest<From, To, V, false>(&nest, from, to, stream);

@@ -29,6 +29,11 @@ static const KernelFamily *family_of(cs_op op) {
       return &cs_softmax_family;
     case CS_OP_PAD:
       return &cs_pad_family;
+    case CS_OP_TRANSPOSE:
+    case CS_OP_SLICE:
+      return &cs_move_family;
+    case CS_OP_RESIZE:
+      return &cs_resize_family;
     case CS_OP_COPY:
       return &cs_copy_family;
     default:

@@ -77,7 +77,8 @@ bool nest_fits_narrow(const LoopNest *nest) {
   if (nest_elements(nest) >= kNarrowLimit) return false;
   for (int t = 0; t < nest->n_tensors; t++) {
     int64_t last = 0;
-    for (int axis = 0; axis < 4; axis++) last += (nest->size[axis] - 1) * nest->stride[t][axis];
+    for (int axis = 0; axis < 4; axis++)
+      last += (nest->size[axis] - 1) * llabs(nest->stride[t][axis]);
     if (last >= kNarrowLimit) return false;
   }
   return true;

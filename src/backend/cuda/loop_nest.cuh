@@ -26,6 +26,13 @@ bool nest_fits_narrow(const LoopNest *nest);
 bool nest_vectorises(const LoopNest *nest, int tensor, int width, int64_t alignment,
                      int64_t element_bytes);
 
+/* Whether a copy from tensor 1 to tensor 0 is a transpose in tiles (copy.cu): two axes, of which
+ * each is adjacent in one of them. */
+bool nest_transposes(const LoopNest *nest);
+cs_status nest_transpose_launch(const LoopNest *nest, cs_dtype dtype, int64_t from_alignment,
+                                const void *from, int64_t to_alignment, void *to,
+                                cudaStream_t stream);
+
 template <bool WIDE>
 struct NestParams {
   using I = typename Index<WIDE>::type;

@@ -1,4 +1,4 @@
-/* Pad, constant mode: each output vector is a copy of the input or the value. */
+/* Pad: each output vector is a copy of one of the input, or the value. */
 #include "backend/cuda/kernel_util.cuh"
 
 template <typename T, bool WIDE>
@@ -6,12 +6,25 @@ struct PadParams {
   using I = typename Index<WIDE>::type;
   I total;                            /* threads */
   typename Index<WIDE>::Div inner[3]; /* output extents, innermost first; [0] in vectors */
-  I begin[4], extent[4];              /* of the input, innermost first */
+  /* Of each axis, innermost first: index of the input = of the output − begin; what is left of the
+   * input lies from low to high − 1. */
+  I begin[4], low[4], high[4];
+  cs_pad_mode mode;
   I in_stride[4], out_stride[4];
   const T *in;
   T *out;
   float value;
 };
+
+/* cs_pad_source of a narrow or wide index. */
+template <typename I>
+__device__ __forceinline__ I source(cs_pad_mode mode, I at, I low, I high) {
+  if (at >= low && at < high) return at;
+  if (mode == CS_PAD_REFLECT) return at < low ? 2 * low - at : 2 * (high - 1) - at;
+  if (mode == CS_PAD_EDGE) return at < low ? low : high - 1;
+  if (mode == CS_PAD_WRAP) return at < low ? at + (high - low) : at - (high - low);
+  return -1;
+}
 
 template <typename T, int V, bool WIDE>
 __global__ void cs_pad_kernel(const __grid_constant__ PadParams<T, WIDE> p) {
@@ -28,8 +41,8 @@ __global__ void cs_pad_kernel(const __grid_constant__ PadParams<T, WIDE> p) {
   bool inside = true;
 #pragma unroll
   for (int axis = 0; axis < 4; axis++) {
-    I from = at[axis] - p.begin[axis];
-    inside = inside && from >= 0 && from < p.extent[axis];
+    I from = source<I>(p.mode, at[axis] - p.begin[axis], p.low[axis], p.high[axis]);
+    inside = inside && from >= 0;
     in += from * p.in_stride[axis];
     out += at[axis] * p.out_stride[axis];
   }
@@ -55,20 +68,23 @@ static cs_status launch_pad(const cs_op_desc *desc, const void *in, void *out,
   for (int i = 0; i < 4; i++) {
     int axis = order[i];
     if (i < 3) set_divisor(&params.inner[i], i == 0 ? to.dim[axis] / V : to.dim[axis]);
-    params.begin[i] = (I)desc->attrs.pad.pads[axis];
-    params.extent[i] = (I)from.dim[axis];
+    const cs_pad_attrs *pad = &desc->attrs.pad;
+    int64_t begin = axis < pad->rank ? pad->pads[axis] : 0;
+    int64_t end = axis < pad->rank ? pad->pads[pad->rank + axis] : 0;
+    params.begin[i] = (I)begin;
+    params.low[i] = (I)cs_max_i64(0, -begin);
+    params.high[i] = (I)(from.dim[axis] + cs_min_i64(0, end));
     params.in_stride[i] = (I)from.stride[axis];
     params.out_stride[i] = (I)to.stride[axis];
   }
   params.in = static_cast<const T *>(in), params.out = static_cast<T *>(out);
-  params.value = (float)desc->attrs.pad.value;
+  params.value = (float)desc->attrs.pad.value, params.mode = desc->attrs.pad.mode;
   return launch_linear("pad", cs_pad_kernel<T, V, WIDE>, params.total, params, stream);
 }
 
 static int pad_variants(const cs_op_desc *desc, const char **ids, int capacity) {
   int count = 0;
-  if (desc->output.shape.rank != 4 || desc->activation.kind != CS_ACT_NONE || desc->has_residual)
-    return 0;
+  if (desc->activation.kind != CS_ACT_NONE || desc->has_residual) return 0;
   add_variant(ids, capacity, &count, "cuda.pad.v1");
   return count;
 }
@@ -80,8 +96,10 @@ static cs_status pad_launch(const cs_op_desc *desc, const char *, const void *co
     constexpr int V = kVector<T>;
     if (!fits_narrow(view_of(&desc->output)) || !fits_narrow(view_of(&desc->inputs[0])))
       return launch_pad<T, 1, true>(desc, inputs[0], output, stream);
-    bool vector = channels_vectorise(&desc->inputs[0], V) && channels_vectorise(&desc->output, V) &&
-                  desc->attrs.pad.pads[1] % V == 0;
+    const cs_pad_attrs *pad = &desc->attrs.pad;
+    bool vector = desc->output.shape.rank == 4 && channels_vectorise(&desc->inputs[0], V) &&
+                  channels_vectorise(&desc->output, V) && pad->pads[1] % V == 0 &&
+                  (pad->mode == CS_PAD_CONSTANT || (pad->pads[1] == 0 && pad->pads[5] == 0));
     return vector ? launch_pad<T, V, false>(desc, inputs[0], output, stream)
                   : launch_pad<T, 1, false>(desc, inputs[0], output, stream);
   });

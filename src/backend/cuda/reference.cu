@@ -15,6 +15,8 @@ struct RefParams {
   cs_attrs attrs;
   cs_activation act, own_act; /* behind the operation; the operation itself */
   cs_activation prologue;
+  cs_shape in_shape, out_shape;
+  cs_resize_axis resize[2];
   int op, residual; /* residual: its index or -1 */
 };
 
@@ -184,14 +186,41 @@ __device__ RefSum ref_softmax(const RefParams &p, const int64_t (&at)[4]) {
   return {y, y};
 }
 
-__device__ RefSum ref_pad(const RefParams &p, int64_t n, int64_t c, int64_t h, int64_t w) {
-  const int64_t *begin = p.attrs.pad.pads;
-  n -= begin[0], c -= begin[1], h -= begin[2], w -= begin[3];
-  const int64_t *dim = p.in[0].dim;
-  bool inside =
-      n >= 0 && n < dim[0] && c >= 0 && c < dim[1] && h >= 0 && h < dim[2] && w >= 0 && w < dim[3];
-  double y = inside ? ref_load(p.in[0], n, c, h, w) : p.attrs.pad.value;
+/* What lies at a row-major index of the input. */
+__device__ RefSum ref_moved(const RefParams &p, int64_t source) {
+  int64_t from[4];
+  ref_place(p.in[0].dim, source, from);
+  double y = ref_load(p.in[0], from[0], from[1], from[2], from[3]);
   return {y, fabs(y)};
+}
+
+/* Transpose, Slice, Pad. */
+__device__ RefSum ref_move(const RefParams &p, const int64_t (&at)[4]) {
+  int64_t index = ((at[0] * p.dim[1] + at[1]) * p.dim[2] + at[2]) * p.dim[3] + at[3];
+  if (p.op == CS_OP_TRANSPOSE)
+    return ref_moved(p, ref_transpose_source(&p.attrs.transpose, &p.in_shape, index));
+  if (p.op == CS_OP_SLICE)
+    return ref_moved(p, ref_slice_source(&p.attrs.slice, &p.in_shape, &p.out_shape, index));
+  int64_t source = ref_pad_source(&p.attrs.pad, &p.in_shape, &p.out_shape, index);
+  double value = p.attrs.pad.value;
+  if (source < 0) return {value, fabs(value)};
+  return ref_moved(p, source);
+}
+
+__device__ RefSum ref_resize(const RefParams &p, int64_t n, int64_t c, int64_t h, int64_t w) {
+  double down[CS_RESIZE_TAPS], across[CS_RESIZE_TAPS], outside = p.attrs.resize.extrapolation_value;
+  int64_t first_y, first_x;
+  int rows = cs_resize_taps(&p.resize[0], h, &first_y, down);
+  int columns = cs_resize_taps(&p.resize[1], w, &first_x, across);
+  if (rows == 0 || columns == 0) return {outside, fabs(outside)};
+  RefSum sum = {0, 0};
+  for (int r = 0; r < rows; r++)
+    for (int s = 0; s < columns; s++) {
+      int64_t y = cs_resize_inside(&p.resize[0], first_y + r);
+      int64_t x = cs_resize_inside(&p.resize[1], first_x + s);
+      ref_add(&sum, down[r] * across[s] * ref_load(p.in[0], n, c, y, x));
+    }
+  return sum;
 }
 
 __device__ RefSum ref_binary(const RefParams &p, const int64_t (&at)[4]) {
@@ -257,7 +286,12 @@ __device__ __forceinline__ RefSum ref_element(const RefParams &p, const int64_t 
       sum = ref_softmax(p, at);
       break;
     case CS_OP_PAD:
-      sum = ref_pad(p, at[0], at[1], at[2], at[3]);
+    case CS_OP_TRANSPOSE:
+    case CS_OP_SLICE:
+      sum = ref_move(p, at);
+      break;
+    case CS_OP_RESIZE:
+      sum = ref_resize(p, at[0], at[1], at[2], at[3]);
       break;
     case CS_OP_ADD:
     case CS_OP_MUL:
@@ -321,8 +355,7 @@ __global__ void cs_reference_error_kernel(const __grid_constant__ RefErrorParams
 /* ---- Launch ---- */
 
 static bool has_twin(cs_op op) {
-  return op != CS_OP_CONCAT && op != CS_OP_FLATTEN && op != CS_OP_IDENTITY && op != CS_OP_DROPOUT &&
-         op < CS_OP_COUNT;
+  return op != CS_OP_CONCAT && !cs_op_keeps_order(op) && op < CS_OP_COUNT;
 }
 
 /* The operands as tensors of the output's shape. */
@@ -362,6 +395,8 @@ static cs_status ref_params(const cs_op_desc *desc, const void *const *inputs, c
     p->prologue = desc->prologue;
   }
   p->attrs = desc->attrs;
+  p->in_shape = desc->inputs[0].shape, p->out_shape = desc->output.shape;
+  for (int i = 0; i < 2 && desc->op == CS_OP_RESIZE; i++) cs_resize_axis_of(desc, i, &p->resize[i]);
   p->act = desc->activation, p->own_act = cs_op_own_activation(desc->op, &desc->attrs);
   p->op = (int)desc->op;
   p->residual = desc->has_residual ? desc->n_inputs - 1 : -1;

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "graph/op.h"
+#include "graph/resample.h"
 
 #ifdef __CUDACC__
 #define CS_REF_FUNCTION __device__ static inline
@@ -80,6 +81,52 @@ CS_REF_FUNCTION double ref_combine(cs_op op, double a, double b) {
     default:
       return pow(a, b);
   }
+}
+
+/* Row-major index into the input of what a Transpose puts at row-major index `at` of its output. */
+CS_REF_FUNCTION int64_t ref_transpose_source(const cs_transpose_attrs *t, const cs_shape *input,
+                                             int64_t at) {
+  const cs_shape *factors = t->input_shape.rank ? &t->input_shape : input;
+  int64_t place[CS_MAX_RANK] = {0}, source = 0;
+  for (int i = t->n_perm - 1; i >= 0; i--) {
+    int64_t extent = factors->dims[t->perm[i]];
+    place[t->perm[i]] = at % extent;
+    at /= extent;
+  }
+  for (int axis = 0; axis < factors->rank; axis++)
+    source = source * factors->dims[axis] + place[axis];
+  return source;
+}
+
+/* The same of a Slice. */
+CS_REF_FUNCTION int64_t ref_slice_source(const cs_slice_attrs *s, const cs_shape *input,
+                                         const cs_shape *output, int64_t at) {
+  int64_t source = 0, step = 1;
+  for (int axis = output->rank - 1; axis >= 0; axis--) {
+    int64_t i = at % output->dims[axis];
+    at /= output->dims[axis];
+    for (int k = 0; k < s->n_axes; k++)
+      if (s->axes[k] == axis) i = s->starts[k] + i * s->steps[k];
+    source += i * step;
+    step *= input->dims[axis];
+  }
+  return source;
+}
+
+/* The same of a Pad; -1: the value. */
+CS_REF_FUNCTION int64_t ref_pad_source(const cs_pad_attrs *pad, const cs_shape *input,
+                                       const cs_shape *output, int64_t at) {
+  int64_t source = 0, step = 1;
+  for (int axis = output->rank - 1; axis >= 0; axis--) {
+    int64_t begin = pad->pads[axis], end = pad->pads[pad->rank + axis], extent = input->dims[axis];
+    int64_t low = begin < 0 ? -begin : 0, high = extent + (end < 0 ? end : 0);
+    int64_t i = cs_pad_source(pad->mode, at % output->dims[axis] - begin, low, high);
+    at /= output->dims[axis];
+    if (i < 0) return -1;
+    source += i * step;
+    step *= extent;
+  }
+  return source;
 }
 
 #endif

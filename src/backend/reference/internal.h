@@ -24,6 +24,8 @@ void ref_global_pool_plane(const ref_args *args, int64_t plane);
 void ref_lrn_plane(const ref_args *args, int64_t plane);
 void ref_batch_norm_plane(const ref_args *args, int64_t plane);
 void ref_pad_plane(const ref_args *args, int64_t plane);
+void ref_move_plane(const ref_args *args, int64_t plane);
+void ref_resize_plane(const ref_args *args, int64_t plane);
 void ref_pointwise_plane(const ref_args *args, int64_t plane);
 void ref_reduce_plane(const ref_args *args, int64_t plane);
 void ref_instance_norm_plane(const ref_args *args, int64_t plane);

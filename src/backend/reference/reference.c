@@ -87,6 +87,13 @@ static cs_status choose(const cs_op_desc *desc, ref_loop *loop, int64_t *planes)
     case CS_OP_PAD:
       loop->plane = ref_pad_plane;
       break;
+    case CS_OP_TRANSPOSE:
+    case CS_OP_SLICE:
+      loop->plane = ref_move_plane;
+      break;
+    case CS_OP_RESIZE:
+      loop->plane = ref_resize_plane;
+      break;
     case CS_OP_SOFTMAX:
       loop->plane = ref_softmax_plane;
       loop->plane_elements = elements_from(out, (int)desc->attrs.axis.axis);

@@ -87,7 +87,8 @@ static bool moves_only(const cs_op_desc *desc) {
   if (op == CS_OP_MAX || op == CS_OP_MIN) return desc->activation.kind == CS_ACT_NONE;
   return op == CS_OP_MAX_POOL || op == CS_OP_PAD || op == CS_OP_COPY || op == CS_OP_RELU ||
          op == CS_OP_CLIP || op == CS_OP_GLOBAL_MAX_POOL || op == CS_OP_REDUCE_MAX ||
-         op == CS_OP_REDUCE_MIN || op == CS_OP_ABS || op == CS_OP_NEG;
+         op == CS_OP_REDUCE_MIN || op == CS_OP_ABS || op == CS_OP_NEG || op == CS_OP_TRANSPOSE ||
+         op == CS_OP_SLICE || (op == CS_OP_RESIZE && desc->attrs.resize.mode == CS_RESIZE_NEAREST);
 }
 
 void cs_tolerance(const cs_op_desc *desc, uint32_t notes, double *rel_l2, double *max_scaled) {

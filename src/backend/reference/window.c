@@ -1,4 +1,4 @@
-/* Pooling, LRN and Pad by definition. */
+/* Pooling and LRN by definition. */
 #include <math.h>
 
 #include "backend/reference/internal.h"
@@ -70,28 +70,5 @@ void ref_lrn_plane(const ref_args *args, int64_t plane) {
     double x = args->inputs[0][plane * elements + i];
     double y = x / pow(a->bias + a->alpha / (double)a->size * squares, a->beta);
     ref_store(args, plane * elements + i, y, fabs(y));
-  }
-}
-
-static int64_t pad_source(const cs_op_desc *d, int64_t at) {
-  const cs_shape *in = &d->inputs[0].shape, *out = &d->output.shape;
-  int64_t source = 0, step = 1;
-  for (int axis = out->rank - 1; axis >= 0; axis--) {
-    int64_t i = at % out->dims[axis] - d->attrs.pad.pads[axis];
-    at /= out->dims[axis];
-    if (i < 0 || i >= in->dims[axis]) return -1;
-    source += i * step;
-    step *= in->dims[axis];
-  }
-  return source;
-}
-
-void ref_pad_plane(const ref_args *args, int64_t plane) {
-  const cs_op_desc *d = args->desc;
-  int64_t elements = d->output.shape.dims[2] * d->output.shape.dims[3];
-  for (int64_t i = 0; i < elements; i++) {
-    int64_t at = plane * elements + i, source = pad_source(d, at);
-    double y = source < 0 ? d->attrs.pad.value : args->inputs[0][source];
-    ref_store(args, at, y, fabs(y));
   }
 }

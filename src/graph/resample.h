@@ -1,0 +1,110 @@
+/* Which elements of an axis one of a Pad's or Resize's output is made of: for the host and for
+ * kernels. Nothing here can be contracted into fused multiply-adds where it decides on an index, so
+ * both sides choose the same one. */
+#ifndef CONVSCHED_GRAPH_RESAMPLE_H_
+#define CONVSCHED_GRAPH_RESAMPLE_H_
+
+#include <math.h>
+
+#include "graph/op.h"
+
+#ifdef __CUDACC__
+#define CS_EVERYWHERE __host__ __device__ static inline
+#else
+#define CS_EVERYWHERE static inline
+#endif
+
+/* Where a Pad's output index lies in an axis of `extent` elements, `at` counted from its first one;
+ * -1: outside in constant mode. Elements from `low` to `high` − 1 are left of it. */
+CS_EVERYWHERE int64_t cs_pad_source(cs_pad_mode mode, int64_t at, int64_t low, int64_t high) {
+  if (at >= low && at < high) return at;
+  switch (mode) {
+    case CS_PAD_REFLECT:
+      return at < low ? 2 * low - at : 2 * (high - 1) - at;
+    case CS_PAD_EDGE:
+      return at < low ? low : high - 1;
+    case CS_PAD_WRAP:
+      return at < low ? at + (high - low) : at - (high - low);
+    case CS_PAD_CONSTANT:
+      break;
+  }
+  return -1;
+}
+
+#define CS_RESIZE_TAPS 4
+
+/* Output index i lies at (i + add) · times / by + offset of the input's axis. */
+typedef struct cs_resize_axis {
+  double add, times, by, offset;
+  double cubic_coeff_a;
+  int64_t extent; /* of the input */
+  cs_resize_mode mode;
+  cs_resize_nearest nearest;
+  bool exclude_outside, crops;
+} cs_resize_axis;
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+/* Of H (0) or W (1). */
+void cs_resize_axis_of(const cs_op_desc *desc, int i, cs_resize_axis *out);
+/* Weighted elements an axis: 1, 2 or 4. */
+int cs_resize_taps_of(cs_resize_mode mode);
+#ifdef __cplusplus
+}
+#endif
+
+CS_EVERYWHERE int64_t cs_resize_inside(const cs_resize_axis *axis, int64_t index) {
+  return index < 0 ? 0 : index >= axis->extent ? axis->extent - 1 : index;
+}
+
+CS_EVERYWHERE int64_t cs_resize_nearest_to(cs_resize_nearest nearest, double x) {
+  switch (nearest) {
+    case CS_RESIZE_ROUND_PREFER_FLOOR:
+      return (int64_t)ceil(x - 0.5);
+    case CS_RESIZE_ROUND_PREFER_CEIL:
+      return (int64_t)floor(x + 0.5);
+    case CS_RESIZE_FLOOR:
+      return (int64_t)floor(x);
+    case CS_RESIZE_CEIL:
+      break;
+  }
+  return (int64_t)ceil(x);
+}
+
+/* Keys, 1981: the weight of a neighbour at distance d < 2. */
+CS_EVERYWHERE double cs_resize_cubic(double a, double d) {
+  d = fabs(d);
+  if (d < 1) return ((a + 2) * d - (a + 3)) * d * d + 1;
+  return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a;
+}
+
+/* The elements that output index i is the weighted sum of: they follow each other from *first on,
+ * and one outside the axis stands for the nearest inside (cs_resize_inside). Returns how many; 0:
+ * the extrapolation value. */
+CS_EVERYWHERE int cs_resize_taps(const cs_resize_axis *axis, int64_t i, int64_t *first,
+                                 double weight[CS_RESIZE_TAPS]) {
+  double x = ((double)i + axis->add) * axis->times / axis->by + axis->offset;
+  if (axis->crops && (x < 0 || x > (double)(axis->extent - 1))) return 0;
+  if (axis->mode == CS_RESIZE_NEAREST) {
+    *first = cs_resize_nearest_to(axis->nearest, x);
+    weight[0] = 1;
+    return 1;
+  }
+  double below = floor(x), ratio = x - below;
+  int taps = axis->mode == CS_RESIZE_LINEAR ? 2 : 4;
+  *first = (int64_t)below - (taps / 2 - 1);
+  if (taps == 2) weight[0] = 1 - ratio, weight[1] = ratio;
+  for (int t = 0; taps == 4 && t < 4; t++)
+    weight[t] = cs_resize_cubic(axis->cubic_coeff_a, ratio - (double)(t - 1));
+  if (!axis->exclude_outside) return taps;
+  double sum = 0;
+  for (int t = 0; t < taps; t++) {
+    if (cs_resize_inside(axis, *first + t) != *first + t) weight[t] = 0;
+    sum += weight[t];
+  }
+  for (int t = 0; t < taps; t++) weight[t] /= sum;
+  return taps;
+}
+
+#endif
