@@ -73,17 +73,16 @@ class OnnxRuntime(Contender):
     name = "onnxruntime.cpu"
     how = "host clock around one run with bound inputs and outputs"
 
-    def __init__(self, graph, params, _, inputs, threads):
+    def __init__(self, _, __, ___, inputs, onnx_file, threads):
         import onnxruntime
-
-        import onnx_export
+        path = onnx_file()
         start = time.perf_counter()
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
-        exported = onnx_export.export(graph, params, inputs[0].shape[0]).SerializeToString()
-        self.session = onnxruntime.InferenceSession(exported, options, ["CPUExecutionProvider"])
+        options.add_free_dimension_override_by_name("N", inputs[0].shape[0])
+        self.session = onnxruntime.InferenceSession(path, options, ["CPUExecutionProvider"])
         self.version = onnxruntime.__version__
         self.threads = threads
         names = [spec.name for spec in self.session.get_inputs()]

@@ -227,6 +227,11 @@ class Graph(Handle):
         """An imported graph as JSON, its weights beside it."""
         self.library.call("cs_graph_save", self.handle, _encoded(path))
 
+    def export_onnx(self, path, weights_path=None, seed=0):
+        """As ONNX, with its parameters: of the file (safetensors), the graph's own, or generated from the seed."""
+        self.library.call("cs_graph_export_onnx", self.handle, _encoded(weights_path), ctypes.c_uint64(seed),
+                          _encoded(path))
+
     def write_generated_weights(self, seed, path):
         self.library.call("cs_graph_write_generated_weights", self.handle, ctypes.c_uint64(seed),
                           _encoded(path))

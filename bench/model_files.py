@@ -27,6 +27,19 @@ def described(path, weights):
     return graph_json.load(path), weights_file.read(weights)
 
 
+def onnx_of(graph, weights):
+    """The ONNX model of a graph with those weights, beside them; written once."""
+    path = os.path.splitext(weights)[0] + ".onnx"
+    if not os.path.exists(path):
+        graph.export_onnx(path, weights_path=weights)
+    return path
+
+
+def others(graph, weights, threads):
+    """Arguments of contenders that only some take (peer_list.Peer.others)."""
+    return {"threads": threads, "onnx_file": lambda: onnx_of(graph, weights)}
+
+
 def random_inputs(graph, batch, seed):
     """Standard normal, float32."""
     random = numpy.random.default_rng(seed)

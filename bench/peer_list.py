@@ -11,7 +11,7 @@ class Peer:
     module: str
     classes: dict  # of contenders, and their names
     layouts: bool  # whether there is one of each layout
-    others: bool = False  # whether it takes the other arguments (the number of threads)
+    others: tuple = ()  # names of the other arguments that it takes, in their order
 
 
 GPU = {
@@ -22,9 +22,9 @@ GPU = {
     "jax": Peer("jax_peers", {"Jax": "jax.jit"}, True),
 }
 CPU = {
-    "onnxruntime": Peer("contenders", {"OnnxRuntime": "onnxruntime.cpu"}, False, True),
-    "eager": Peer("torch_peers", {"CpuEager": "torch.cpu"}, True, True),
-    "compile": Peer("torch_compile", {"CpuCompile": "torch.cpu_compile"}, True, True),
+    "onnxruntime": Peer("contenders", {"OnnxRuntime": "onnxruntime.cpu"}, False, ("onnx_file", "threads")),
+    "eager": Peer("torch_peers", {"CpuEager": "torch.cpu"}, True, ("threads",)),
+    "compile": Peer("torch_compile", {"CpuCompile": "torch.cpu_compile"}, True, ("threads",)),
     "jax": Peer("jax_peers", {"JaxCpu": "jax.cpu"}, True),
 }
 LAYOUTS = ("nchw", "nhwc")
@@ -60,7 +60,7 @@ def limited(seconds):
 
 def make(peers, names, layouts, common, others, seconds, say):
     """(contenders, left out): of each peer and layout a contender, made with the arguments `common`, then
-    `others` and the layout, as it takes them; one that cannot be made (in so many seconds) is left out with its reason, and the
+    those of `others` (by name) that it takes, and the layout where it has any; one that cannot be made (in so many seconds) is left out with its reason, and the
     rest go on."""
     made, missing = [], []
     for name in names:
@@ -70,7 +70,7 @@ def make(peers, names, layouts, common, others, seconds, say):
                 try:
                     with limited(seconds):
                         made.append(getattr(importlib.import_module(peer.module), which)(
-                            *common, *(others if peer.others else ()), *([layout] if layout else ())))
+                            *common, *(others[argument] for argument in peer.others), *([layout] if layout else ())))
                 except Exception as error:  # whatever another system's compiler may raise
                     missing.append(left_out(contender, layout, error, say))
     return made, missing

@@ -116,7 +116,8 @@ def measure(options, library, device, name, precision, batch, work):
                                             weights_path=weights, cache_dir=options.cache_dir, **search))
             others, left_out = peer_list.make(peer_list.CPU if options.cpu else peer_list.GPU, options.peers,
                                               options.layouts, (described, params, precision, inputs),
-                                              (options.threads,), options.prepare_seconds, note)
+                                              model_files.others(graph, weights, options.threads),
+                                              options.prepare_seconds, note)
             contenders += others
 
             def give_up(contender, error):

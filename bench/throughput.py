@@ -185,7 +185,8 @@ def compare(options, device, graph, path, weights, cell):
             contenders.append(Convsched(device, graph, policy, batch, precision, inputs, name=name, weights_path=weights,
                                         cache_dir=options.cache_dir, in_flight=planned_for, **search))
         others, left_out = peer_list.make(known_peers(options), options.peers, options.layouts,
-                                          (described, params, precision, inputs), (options.threads,),
+                                          (described, params, precision, inputs),
+                                          model_files.others(graph, weights, options.threads),
                                           options.prepare_seconds, note)
         contenders += others
         wanted = [model_files.reference(described, params, given, options.cpu) for given in distinct]

@@ -8,4 +8,4 @@ GPU = {
     "eager": Peer("torch_in_flight", {"Streams": "torch.eager"}, True),
     "compile": Peer("compile_in_flight", {"ReduceOverhead": "torch.compile"}, True),
 }
-CPU = {"threads": Peer("torch_in_flight", {"Threads": "torch.cpu_threads"}, False, True)}
+CPU = {"threads": Peer("torch_in_flight", {"Threads": "torch.cpu_threads"}, False, ("threads",))}

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Writes tests/data/goldens: results that PyTorch computed in float64, to check convsched against.
 
-    tools/make_goldens.py           write (needs torch, numpy, safetensors)
-    tools/make_goldens.py --onnx    compare instead, node by node, with ONNX Runtime (needs onnxruntime, onnx)
+    tools/make_goldens.py                        write (needs torch, numpy, safetensors)
+    tools/make_goldens.py --onnx LIBCONVSCHED    compare instead, node by node, with ONNX Runtime, to which the
+                                                 library exports the graphs (needs onnxruntime, onnx)
 
 <graph>/{graph.json, weights.safetensors, input.npy, output.npy}: small graphs of each model family.
 models/<model>.npy: the output of each model in models/ for the parameters and the input generated
@@ -13,6 +14,7 @@ import argparse
 import json
 import pathlib
 import sys
+import tempfile
 
 import numpy as np
 import torch
@@ -25,6 +27,9 @@ from record_errors import MODELS
 from torch_graph import TorchGraph
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.append(str(ROOT / "bench"))
+import convsched  # noqa: E402  of bench/
+
 GOLDENS_DIR = ROOT / "tests" / "data" / "goldens"
 SEED, SMALL_BATCH = 0, 2
 
@@ -58,66 +63,35 @@ def write_model(model):
 
 # ---- A second opinion: ONNX Runtime ----
 
-ONNX_OPSET, ONNX_IR, ONNX_TOLERANCE = 22, 10, 2e-6
-# It takes LRN of odd sizes only; Resize, Slice and Transpose of split axes are several inputs or nodes of ONNX.
-NOT_IN_ONNX_RUNTIME = (golden_graphs.lrn_even, golden_graphs.movements)
+ONNX_TOLERANCE = 2e-6
+NOT_IN_ONNX_RUNTIME = (golden_graphs.lrn_even,)  # it takes LRN of odd sizes only
 
 
-def onnx_node(node):
-    """(ONNX node, names of its parameters' initializers, further initializers). The operators share
-    names, most attributes and the order of parameters."""
-    from onnx import helper, numpy_helper
-    attrs = {key: int(value) if isinstance(value, bool) else value
-             for key, value in node.attrs.items()}
-    inputs, parameters = list(node.inputs), []
-    if node.op in ("Conv", "ConvTranspose", "Gemm"):
-        parameters = ["weight", "bias"] if attrs.pop("bias") else ["weight"]
-        attrs.pop("out_channels", None)
-        attrs.pop("out_features", None)
-    if node.op == "Gemm":
-        attrs["transB"] = 1
-    if node.op == "BatchNormalization":
-        parameters = ["weight", "bias", "running_mean", "running_var"]
-    inputs += [f"{node.name}.{what}" for what in parameters]
-    constants = []
-    for key in {"Pad": ("pads", "value"), "Clip": ("min", "max")}.get(node.op, ()):
-        value = np.asarray(attrs.pop(key), dtype=np.int64 if key == "pads" else np.float32)
-        constants.append(numpy_helper.from_array(value, f"{node.name}.{key}"))
-        inputs.append(f"{node.name}.{key}")
-    return helper.make_node(node.op, inputs, [node.name], name=node.name, **attrs), constants
-
-
-def onnx_outputs(graph, state, x, names):
-    """The values of that name, computed in float32."""
+def onnx_outputs(library, path, x, names):
+    """The values of that name, computed in float32 from what convsched exports of a graph's file."""
     import onnx
     import onnxruntime
-    from onnx import helper, numpy_helper
-    nodes, initializers = [], [numpy_helper.from_array(value, name)
-                               for name, value in state.items()]
-    for node in graph.nodes:
-        made, constants = onnx_node(node)
-        nodes.append(made)
-        initializers += constants
-    f32, (source,) = onnx.TensorProto.FLOAT, graph.inputs
-    body = helper.make_graph(
-        nodes, graph.name, [helper.make_tensor_value_info(source, f32, x.shape)],
-        [helper.make_tensor_value_info(name, f32, None) for name in names], initializers)
-    model = helper.make_model(body, ir_version=ONNX_IR,
-                              opset_imports=[helper.make_opsetid("", ONNX_OPSET)])
-    session = onnxruntime.InferenceSession(model.SerializeToString(),
-                                           providers=["CPUExecutionProvider"])
-    return session.run(names, {source: x})
+    with tempfile.TemporaryDirectory() as folder, library.load_graph(path) as graph:
+        file = f"{folder}/model.onnx"
+        graph.export_onnx(file, seed=SEED)
+        model = onnx.load(file)
+    known = {info.name: info for info in (*model.graph.value_info, *model.graph.output)}
+    del model.graph.output[:]
+    model.graph.output.extend(known[name] for name in names)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    return session.run(names, {session.get_inputs()[0].name: x})
 
 
-def compare_onnx(name, graph, batch):
+def compare_onnx(library, path, batch):
     """Says what differs, node by node; true if nothing does."""
+    name, graph = path.stem, graph_json.load(path)
     state, x, _ = compute(graph, batch)
     module = TorchGraph(graph, state, dtype=torch.float64)
     values = module.bind([torch.from_numpy(x).double()])
     for node in module.order:
         module.run_node(node, values)
     names, good = [node.name for node in graph.nodes], True
-    for value, found in zip(names, onnx_outputs(graph, state, x, names), strict=True):
+    for value, found in zip(names, onnx_outputs(library, path, x, names), strict=True):
         wanted = values[value].numpy()
         error = (np.linalg.norm(found - wanted) / max(np.linalg.norm(wanted), 1e-30)
                  if found.shape == wanted.shape else np.inf)
@@ -129,20 +103,26 @@ def compare_onnx(name, graph, batch):
     return good
 
 
-def check_onnx():
-    results = [compare_onnx(make.__name__, graph_json.parse(json.loads(make())), SMALL_BATCH)
-               for make in golden_graphs.GRAPHS if make not in NOT_IN_ONNX_RUNTIME]
-    results += [compare_onnx(model, graph_json.load(ROOT / "models" / f"{model}.json"), 1)
-                for model in MODELS]
+def check_onnx(library):
+    results = []
+    with tempfile.TemporaryDirectory() as folder:
+        for make in golden_graphs.GRAPHS:
+            if make in NOT_IN_ONNX_RUNTIME:
+                continue
+            path = pathlib.Path(folder) / f"{make.__name__}.json"
+            path.write_text(make(), encoding="utf-8")
+            results.append(compare_onnx(library, path, SMALL_BATCH))
+    results += [compare_onnx(library, ROOT / "models" / f"{model}.json", 1) for model in MODELS]
     return 0 if all(results) else 1
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--onnx", action="store_true")
-    if parser.parse_args().onnx:
-        return check_onnx()
+    parser.add_argument("--onnx", metavar="LIBCONVSCHED")
+    library = parser.parse_args().onnx
+    if library:
+        return check_onnx(convsched.Library(library))
     for make in golden_graphs.GRAPHS:
         write_small(make)
     for model in MODELS:

@@ -1,17 +1,22 @@
 #!/usr/bin/env python3
-"""Runs ONNX's backend tests (folders of model.onnx and test_data_set_*/{input,output}_*.pb) through
-libconvsched on the CPU and prints a table by operator: passed, failed, excluded and why.
+"""Runs ONNX's backend tests through libconvsched on the CPU: folders of model.onnx and
+test_data_set_*/{input,output}_*.pb (the node tests), and light_*.onnx with light_*_output_*.pb (whole
+networks whose weights are constants).
 
-    tools/onnx_backend_tests.py LIBCONVSCHED [--data FOLDER] [--match TEXT] [--out FILE]
+    tools/onnx_backend_tests.py LIBCONVSCHED [--data FOLDER | --part node|light] [--match TEXT]
+        [--page FILE | --write FILE]
 
-Needs the packages onnx and numpy; without --data it takes the node tests of the onnx package. A node
-test gives weights as inputs. Where a model cannot be imported with every input computed, the inputs
-behind the first become initializers, with the values of the test. What the importer then refuses is
-excluded, with its reason; anything else that goes wrong, and a wrong number, is a failure.
-Exit: 0 none failed, 1 some failed or none passed, 77 a package or its tests are not here.
+Needs the packages onnx and numpy; without --data it takes the node tests and light models of the onnx
+package. A node test gives weights as inputs. Where a model cannot be imported with every input computed, the
+inputs behind the first become initializers, with the values of the test. What the importer then refuses is
+excluded, with its reason; anything else that goes wrong, and a wrong number, is a failure. --write makes a
+page of it (docs/onnx-node-tests.md, by tools/onnx_node_tests.sh); --page says where FILE is another page.
+Exit: 0 none failed, 1 some failed, none passed or another page, 77 a package or its tests are not here.
 """
 import argparse
 import collections
+import dataclasses
+import difflib
 import pathlib
 import re
 import sys
@@ -93,35 +98,72 @@ def reason_of(error):
     return re.sub(r'"[^"]*"', '"…"', re.sub(r"^.*model\.onnx: ", "", text))
 
 
-def compare(graph, batch, arrays, wanted, kinds):
-    """None, or what is wrong. kinds: the types of the wanted."""
-    for shape, array, expected, kind in zip(graph.output_shapes(batch), arrays, wanted, kinds):
+def compare(graph, batch, arrays, case):
+    """None, or what is wrong."""
+    for shape, array, expected, kind in zip(graph.output_shapes(batch), arrays, case.wanted, case.kinds):
         if tuple(shape) != expected.shape:
             return f"shape {shape}, wanted {list(expected.shape)}"
         close = np.isclose(array.reshape(expected.shape), expected.astype(np.float32),
-                           rtol=RELATIVE.get(kind, 1e-3), atol=ABSOLUTE.get(kind, 1e-5), equal_nan=True)
+                           rtol=RELATIVE.get(kind, 1e-3), atol=ABSOLUTE.get(kind, case.absolute), equal_nan=True)
         if not close.all():
             return f"{(~close).sum()} of {close.size} numbers are wrong"
     return None
 
 
+@dataclasses.dataclass
+class Case:
+    name: str
+    model: onnx.ModelProto
+    inputs: list  # TensorProtos
+    wanted: list  # arrays
+    kinds: list  # the types of the wanted
+    absolute: float  # part of the tolerance of f32
+
+
+def fits(info, tensor):
+    """Whether a tensor has the shape that the model says of its input."""
+    told = info.type.tensor_type.shape.dim
+    return len(told) == len(tensor.dims) and all(
+        not d.HasField("dim_value") or d.dim_value == n for d, n in zip(told, tensor.dims))
+
+
+def node_case(folder):
+    """A folder's test; its first data set."""
+    model = onnx.load(folder / "model.onnx")
+    first = min(folder.glob("test_data_set_*"))
+    kinds = kinds_of(model.graph.output)
+    try:
+        inputs = tensors(first, "input")
+        wanted = [array_of(t, kind) for t, kind in zip(tensors(first, "output"), kinds)]
+    except Exception as error:  # sequences, optionals: no tensors
+        raise ValueError(f"no tensors ({type(error).__name__})") from error
+    if not all(map(fits, model.graph.input, inputs)):
+        raise ValueError("an input of the test has another shape than its model says")
+    return Case(folder.name, model, inputs, wanted, kinds, 1e-5)
+
+
+def light_case(path):
+    """ONNX's runner gives such a model's input the numbers 0 to 1, in order, and the expected output is beside it."""
+    model = onnx.load(path)
+    constants = {initializer.name for initializer in model.graph.initializer}
+    (info,) = (i for i in model.graph.input if i.name not in constants)
+    shape = [d.dim_value for d in info.type.tensor_type.shape.dim]
+    count = int(np.prod(shape))
+    given = (np.arange(count).reshape(shape) / count).astype(np.float32)
+    wanted = onnx.TensorProto.FromString((path.parent / f"{path.stem}_output_0.pb").read_bytes())
+    return Case(path.stem, model, [numpy_helper.from_array(given, info.name)], [numpy_helper.to_array(wanted)],
+                kinds_of(model.graph.output), 1e-7)
+
+
 def run_case(library, device, case, folder):
     """("passed" | "failed" | "excluded", reason)"""
-    model = onnx.load(case / "model.onnx")
-    sets = sorted(case.glob("test_data_set_*"))
     try:
-        inputs = tensors(sets[0], "input")
-        kinds = kinds_of(model.graph.output)
-        wanted = [array_of(t, kind) for t, kind in zip(tensors(sets[0], "output"), kinds)]
-    except Exception as error:  # sequences, optionals: no tensors
-        return "excluded", f"no tensors ({type(error).__name__})"
-    try:
-        graph, n = load(library, model, inputs, folder)
+        graph, n = load(library, case.model, case.inputs, folder)
     except convsched.Error as error:
         return ("excluded" if error.exit_code == BAD_INPUT else "failed"), reason_of(error)
     with graph:
         given = [np.array(array_of(t, kind), dtype=np.float32)
-                 for t, kind in zip(inputs[:n], kinds_of(model.graph.input))]
+                 for t, kind in zip(case.inputs[:n], kinds_of(case.model.graph.input))]
         batch = given[0].shape[0]
         outputs = [np.zeros(shape, np.float32) for shape in graph.output_shapes(batch)]
         try:
@@ -129,12 +171,39 @@ def run_case(library, device, case, folder):
                 session.run(given, outputs)
         except convsched.Error as error:
             return "failed", str(error)
-        wrong = compare(graph, batch, outputs, wanted[:len(outputs)], kinds)
+        wrong = compare(graph, batch, outputs, case)
         return ("failed", wrong) if wrong else ("passed", "")
 
 
-def table(results):
-    """Markdown: operators with a test that passed or failed, then what was excluded."""
+def run_all(library, folder, match):
+    """(name, operator, outcome, reason) of every test in a folder; operator: "" of a light model."""
+    results = []
+    with library.open_device("cpu") as device, tempfile.TemporaryDirectory() as work:
+        for path in sorted(folder.iterdir()):
+            light = path.suffix == ".onnx"
+            if match not in path.name or not (light or (path / "model.onnx").exists()):
+                continue
+            file = path if light else path / "model.onnx"
+            operator = "" if light else operators(onnx.load(file, load_external_data=False))
+            try:
+                case = light_case(path) if light else node_case(path)
+            except ValueError as error:
+                outcome, reason = "excluded", str(error)
+            else:
+                outcome, reason = run_case(library, device, case, work)
+            results.append((path.stem, operator, outcome, reason))
+            if outcome == "failed":
+                print(f"failed: {path.name}: {reason}", file=sys.stderr)
+    return results
+
+
+def told(reasons):
+    return "; ".join(f"{reason.replace('|', '/')} ({n})" for reason, n in
+                     sorted(reasons.items(), key=lambda item: (-item[1], item[0])))
+
+
+def node_tables(results):
+    """Markdown: operators with a test that passed or failed, then the others; each exclusion's reason."""
     rows = collections.defaultdict(collections.Counter)
     reasons = collections.defaultdict(collections.Counter)
     for _, operator, outcome, reason in results:
@@ -143,47 +212,88 @@ def table(results):
             reasons[operator][reason] += 1
     total = collections.Counter(outcome for _, _, outcome, _ in results)
     lines = ["| operator | passed | failed | excluded | why excluded |", "|---|---|---|---|---|"]
-    unsupported = []
-    for operator in sorted(rows):
+    imported = [operator for operator in sorted(rows) if rows[operator]["passed"] or rows[operator]["failed"]]
+    for operator in imported:
         count = rows[operator]
-        if not count["passed"] and not count["failed"]:
-            unsupported.append(operator)
-            continue
-        why = "; ".join(f"{reason.replace('|', '/')} ({n})" for reason, n in reasons[operator].most_common())
-        lines.append(f"| {operator} | {count['passed']} | {count['failed']} | {count['excluded']} | {why} |")
-    lines.append(f"| all | {total['passed']} | {total['failed']} | {total['excluded']} | |")
-    lines += ["", f"Operators none of whose tests can be imported ({len(unsupported)}): "
-              + ", ".join(unsupported) + "."]
+        lines.append(f"| {operator} | {count['passed']} | {count['failed']} | {count['excluded']} "
+                     f"| {told(reasons[operator])} |")
+    lines.append(f"| all, with those below | {total['passed']} | {total['failed']} | {total['excluded']} | |")
+    others = [operator for operator in sorted(rows) if operator not in imported]
+    lines += ["", f"Operators none of whose tests can be imported ({len(others)}):", "",
+              "| operator | tests | why |", "|---|---|---|"]
+    lines += [f"| {operator} | {rows[operator]['excluded']} | {told(reasons[operator])} |" for operator in others]
     return "\n".join(lines) + "\n"
+
+
+def light_table(results):
+    lines = ["| model | outcome | why |", "|---|---|---|"]
+    lines += [f"| {name.removeprefix('light_')} | {outcome} | {reason.replace('|', '/')} |"
+              for name, _, outcome, reason in results]
+    return "\n".join(lines) + "\n"
+
+
+HEAD = f"""# ONNX's own tests
+
+Made by `tools/onnx_node_tests.sh --write`; do not edit. The backend tests of the onnx package {onnx.__version__}, imported and run
+by the CPU backend, against the outputs that come with them. A test of several operators is listed under the first
+three. What the importer refuses is excluded, with its reason and how many tests have it; [onnx.md](onnx.md) tells
+how the tests are run.
+"""
+
+
+def sections(results):
+    """Markdown by heading, of what was run."""
+    made = {}
+    nodes, models = [r for r in results if r[1]], [r for r in results if not r[1]]
+    if nodes:
+        made["## Node tests"] = "\n" + node_tables(nodes)
+    if models:
+        made["## Light models"] = ("\nWhole networks of ONNX's model zoo, their weights made of constants.\n\n" +
+                                   light_table(models))
+    return made
+
+
+def page(results):
+    return HEAD + "".join(f"\n{heading}\n{text}" for heading, text in sections(results).items())
+
+
+def check_page(results, path):
+    """Whether the file has these sections; else says what differs."""
+    found = pathlib.Path(path).read_text() if pathlib.Path(path).exists() else ""
+    same = found.startswith(HEAD)
+    for heading, text in sections(results).items():
+        there = found.partition(f"\n{heading}\n")[2].partition("\n## ")[0].strip().splitlines()
+        lines = list(difflib.unified_diff(there, text.strip().splitlines(), str(path), "these tests", lineterm=""))
+        print("\n".join(lines), file=sys.stderr)
+        same = same and not lines
+    if not same:
+        print(f"{path} is another page: tools/onnx_node_tests.sh --write", file=sys.stderr)
+    return same
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("library")
-    parser.add_argument("--data", default=pathlib.Path(onnx.__file__).parent / "backend/test/data/node")
+    parser.add_argument("--data", type=pathlib.Path, action="append", help="a folder of tests, in place of the package's")
     parser.add_argument("--match", default="", help="only cases whose name holds this")
-    parser.add_argument("--out", help="write the table here")
+    parser.add_argument("--page", help="fail where this page has another table")
+    parser.add_argument("--write", help="write the page here")
+    parser.add_argument("--part", choices=("node", "light"), help="only these of the package's")
     args = parser.parse_args()
-    if not pathlib.Path(args.data).is_dir():
-        print(f"not here: {args.data} (onnx 1.17.0 has it)")
-        return 77
+    data = pathlib.Path(onnx.__file__).parent / "backend/test/data"
+    folders = args.data or [data / part for part in ([args.part] if args.part else ["node", "light"])]
+    for folder in folders:
+        if not folder.is_dir():
+            print(f"not here: {folder} (onnx 1.17.0 has it)")
+            return 77
     library = convsched.Library(args.library)
-    results = []
-    with library.open_device("cpu") as device, tempfile.TemporaryDirectory() as folder:
-        for case in sorted(pathlib.Path(args.data).iterdir()):
-            if not (case / "model.onnx").exists() or args.match not in case.name:
-                continue
-            operator = operators(onnx.load(case / "model.onnx", load_external_data=False))
-            outcome, reason = run_case(library, device, case, folder)
-            results.append((case.name, operator, outcome, reason))
-            if outcome == "failed":
-                print(f"failed: {case.name}: {reason}", file=sys.stderr)
-    text = table(results)
-    print(text)
-    if args.out:
-        pathlib.Path(args.out).write_text(text)
+    results = [result for folder in folders for result in run_all(library, folder, args.match)]
+    print(page(results))
+    if args.write:
+        pathlib.Path(args.write).write_text(page(results))
+    same = not args.page or check_page(results, args.page)
     outcomes = {outcome for _, _, outcome, _ in results}
-    return 1 if "failed" in outcomes or "passed" not in outcomes else 0
+    return 0 if same and "failed" not in outcomes and "passed" in outcomes else 1
 
 
 if __name__ == "__main__":

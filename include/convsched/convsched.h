@@ -114,6 +114,15 @@ CS_API bool cs_import_is_built(void);
  * no parameters came with. */
 CS_API cs_status cs_graph_save(const cs_graph *graph, const char *path) CS_MUST_USE;
 
+/* Writes a graph, before any pass, as an ONNX model with its parameters as f32 initializers:
+ * those of `weights_path` (safetensors), else, where that is NULL, the graph's own, else generated
+ * from `seed`, as a session has them. Importing the file gives the same graph; docs/onnx.md says in
+ * what it can differ, and which opset it has. Errors: IO; USAGE where `path` is a file that is
+ * read; BAD_INPUT for weights that do not fit, what ONNX has no words for, and more than 2 GiB;
+ * NOT_FOUND in a build without ONNX. */
+CS_API cs_status cs_graph_export_onnx(const cs_graph *graph, const char *weights_path,
+                                      uint64_t seed, const char *path) CS_MUST_USE;
+
 /* Builds a graph step by step. A builder is consumed by cs_builder_finish, which validates.
  * `dims`: rank extents, a symbolic batch written as CS_DIM_N in dims[0]. `attrs_json`: the node's
  * attributes as a JSON object, or NULL. */

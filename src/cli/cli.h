@@ -25,7 +25,7 @@ typedef struct cli_options {
   int n_precisions;
   const char *policy; /* "all" or a name; NULL: not given */
   const char *device;
-  const char *weights, *input, *output, *json, *plan, *cache_dir;
+  const char *weights, *input, *output, *json, *plan, *cache_dir, *onnx;
   cli_list pins, bans, dumps, nodes;
   uint64_t seed;
   int64_t workspace_limit, memory_limit;
@@ -65,6 +65,7 @@ enum {
   CLI_PLANS = 1 << 9,     /* what is told of plans */
   CLI_IMPORTING = 1 << 10,
   CLI_INSPECTING = 1 << 11, /* --kernels, a plan file, format */
+  CLI_EXPORTING = 1 << 12,  /* --onnx, weights */
   CLI_REPORTING = 1 << 7, /* table, format, profile, candidates, nodes; device, batch, dtype, … */
 };
 
@@ -79,7 +80,7 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command cli_run, cli_profile, cli_plan, cli_inspect, cli_doctor, cli_cache,
-    cli_generate_weights, cli_report, cli_import;
+    cli_generate_weights, cli_report, cli_import, cli_export;
 
 /* Parses argv[1…] of a command; exits with 2 after a message when the use is wrong. */
 void cli_parse(const cli_command *command, int argc, char **argv, cli_options *out);
@@ -127,7 +128,8 @@ char *cli_plan_policy(const char *path);
  * check). Found out before anything is measured; leaves an existing file as it is. */
 cs_status cli_check_writable(const char *path) CS_MUST_USE;
 
-/* USAGE where a file that is written (--json, --output) is one that is read, or the other. */
+/* USAGE where a file that is written (--json, --output, --onnx) is one that is read, or the other.
+ */
 cs_status cli_check_files(const cli_options *options) CS_MUST_USE;
 
 /* Appends text and a newline to stdout; IO error when it cannot be written. */

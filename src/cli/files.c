@@ -35,18 +35,23 @@ static cs_status check_written(const cli_options *options, const named_file *wri
   return check_read(written, "--device sim:", simulated);
 }
 
+static cs_status check_file(const named_file *written) {
+  if (!written->path || strcmp(written->path, "-") != 0) return CS_OK;
+  return cli_error(CS_CODE_USAGE,
+                   "%s -: wanted a file (./- for one of that name): standard output is the table's",
+                   written->option);
+}
+
 cs_status cli_check_files(const cli_options *options) {
   bool to_stdout = options->json && strcmp(options->json, "-") == 0;
   const named_file json = {"--json", to_stdout ? NULL : options->json},
-                   output = {"--output", options->output};
-  if (output.path && strcmp(output.path, "-") == 0) {
-    return cli_error(CS_CODE_USAGE,
-                     "--output -: wanted a file (./- for one of that name): standard output is the "
-                     "table's");
-  }
+                   output = {"--output", options->output}, onnx = {"--onnx", options->onnx};
+  CS_RETURN_IF_ERROR(check_file(&output));
+  CS_RETURN_IF_ERROR(check_file(&onnx));
   if (json.path && output.path && is_same_file(json.path, output.path)) {
     return cli_error(CS_CODE_USAGE, "--json %s: is the file of --output, too", json.path);
   }
   CS_RETURN_IF_ERROR(check_written(options, &json));
+  CS_RETURN_IF_ERROR(check_written(options, &onnx));
   return check_written(options, &output);
 }

@@ -233,6 +233,9 @@ static error_t parse_file(int key, char *text, cli_options *out) {
     case KEY_EXPORT:
       out->export_path = text;
       return 0;
+    case KEY_ONNX:
+      out->onnx = text;
+      return 0;
     default:
       return parse_flag(key, out);
   }

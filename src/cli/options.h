@@ -58,6 +58,7 @@ enum {
   KEY_TRADEOFF,
   KEY_CHECK,
   KEY_KERNELS,
+  KEY_ONNX,
 };
 
 typedef struct cli_option_entry {

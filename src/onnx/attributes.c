@@ -1,5 +1,7 @@
 /* Attributes of a node, with ONNX's defaults. */
+#include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,13 +42,24 @@ cs_status cs_onnx_int(cs_onnx_node *node, const char *name, int64_t fallback, in
   return CS_OK;
 }
 
+double cs_onnx_exact(const cs_onnx_node *node, const char *name, double value) {
+  const json_t *reals = node->import->model->reals;
+  char key[CS_ONNX_MOST_OWN_NAME + 64];
+  if (!reals || !node->proto->name) return value;
+  snprintf(key, sizeof key, "%s.%s", node->proto->name, name);
+  double exact = json_real_value(json_object_get(reals, key));
+  /* One that was left behind when the file was changed says something else. */
+  bool in_range = fabs(exact) <= (double)FLT_MAX;
+  return in_range && (double)(float)exact == value && exact != 0.0 ? exact : value;
+}
+
 cs_status cs_onnx_real(cs_onnx_node *node, const char *name, double fallback, double *out) {
   const Onnx__AttributeProto *attribute;
   CS_RETURN_IF_ERROR(find(node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT, &attribute));
   *out = fallback;
   if (!attribute) return CS_OK;
   if (isfinite(attribute->f)) {
-    *out = (double)attribute->f;
+    *out = cs_onnx_exact(node, name, (double)attribute->f);
     return CS_OK;
   }
   return cs_onnx_refuse(node, "attribute %s: found %g, wanted a finite number", name,
@@ -145,7 +158,11 @@ cs_status cs_onnx_reals(cs_onnx_node *node, const char *name, size_t i, int most
                           (long long)count, cs_onnx_dtype_name(value->dtype), most);
   }
   *n = (int)count;
-  for (int k = 0; k < *n; k++) out[k] = items[k].real;
+  for (int k = 0; k < *n; k++) {
+    char element[64];
+    snprintf(element, sizeof element, "%s.%d", name, k);
+    out[k] = cs_onnx_exact(node, element, items[k].real);
+  }
   return CS_OK;
 }
 

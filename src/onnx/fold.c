@@ -83,35 +83,41 @@ static cs_status fold_constant(cs_onnx_node *node, cs_onnx_value *const *inputs)
   return CS_OK;
 }
 
+/* *out: the number that the attribute has; 0 without one. */
+static cs_status read_fill(cs_onnx_node *node, int32_t *dtype, cs_onnx_item *out) {
+  const Onnx__AttributeProto *value = cs_onnx_attribute(node, "value");
+  cs_onnx_tensor tensor;
+  float real = 0;
+  *dtype = ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT;
+  if (!value || !value->t) return CS_OK;
+  CS_RETURN_IF_ERROR(
+      cs_onnx_tensor_open(node->import->model, value->t, cs_onnx_label(node->proto), &tensor));
+  *dtype = tensor.dtype;
+  if (tensor.elements != 1) return cs_onnx_refuse(node, "attribute value: wanted one number");
+  if (cs_onnx_dtype_is_real(tensor.dtype)) {
+    cs_onnx_tensor_f32(&tensor, 0, 1, &real);
+  } else {
+    cs_onnx_tensor_ints(&tensor, &out->whole);
+  }
+  out->real = (double)real;
+  return CS_OK;
+}
+
 static cs_status fold_constant_of_shape(cs_onnx_node *node, cs_onnx_value *const *inputs) {
   const cs_onnx_item *extents = inputs[0]->items;
-  const Onnx__AttributeProto *value = cs_onnx_attribute(node, "value");
   cs_shape shape = {.rank = (int)cs_onnx_count(&inputs[0]->data.shape)};
-  cs_onnx_value fill = {.dtype = ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT};
-  cs_onnx_item *items = NULL, element = {0};
+  cs_onnx_item fill = {0};
+  int32_t dtype;
   if (shape.rank > CS_MAX_RANK) return cs_onnx_refuse(node, "found %d axes", shape.rank);
-  int64_t count = 1;
+  int64_t bytes = (int64_t)sizeof(float);
   for (int i = 0; i < shape.rank; i++) {
     shape.dims[i] = extents[i].whole;
-    bool good = !extents[i].times_n && extents[i].whole >= 0 &&
-                cs_mul_i64(count, extents[i].whole, &count) && count <= CS_ONNX_MOST_ITEMS;
+    bool good =
+        !extents[i].times_n && extents[i].whole >= 0 && cs_mul_i64(bytes, extents[i].whole, &bytes);
     if (!good) return cs_onnx_refuse(node, "input: found a shape that is symbolic or too large");
   }
-  if (value && value->t) {
-    CS_RETURN_IF_ERROR(cs_onnx_tensor_open(node->import->model, value->t,
-                                           cs_onnx_label(node->proto), &fill.tensor));
-    fill.dtype = fill.tensor.dtype;
-    if (fill.tensor.elements != 1)
-      return cs_onnx_refuse(node, "attribute value: wanted one number");
-    float real = 0;
-    if (is_real(&fill)) cs_onnx_tensor_f32(&fill.tensor, 0, 1, &real);
-    if (!is_real(&fill)) cs_onnx_tensor_ints(&fill.tensor, &element.whole);
-    element.real = (double)real;
-  }
-  CS_RETURN_IF_ERROR(new_items(count, &items));
-  for (int64_t i = 0; i < count; i++) items[i] = element;
-  cs_onnx_give_items(node, fill.dtype, &shape, items);
-  return CS_OK;
+  CS_RETURN_IF_ERROR(read_fill(node, &dtype, &fill));
+  return node->refused ? CS_OK : cs_onnx_give_fill(node, dtype, &shape, fill);
 }
 
 /* Shape and Size, also of tensors that the network computes. */
@@ -228,19 +234,30 @@ static cs_status fold_unsqueeze(cs_onnx_node *node, cs_onnx_value *const *inputs
   return alias_as(node, inputs[0], &shape);
 }
 
-/* Of a matrix, by reading it the other way round; of a vector, nothing. */
+static cs_status transpose_items(cs_onnx_node *node, const cs_onnx_value *from,
+                                 const cs_shape *shape) {
+  int64_t n = cs_onnx_count(shape), rows = shape->dims[0], columns = shape->dims[1];
+  cs_onnx_item *items = NULL;
+  CS_RETURN_IF_ERROR(new_items(n, &items));
+  for (int64_t i = 0; i < n; i++) items[i] = from->items[i % columns * rows + i / columns];
+  cs_onnx_give_items(node, from->dtype, shape, items);
+  return CS_OK;
+}
+
+/* Of a stored matrix, by reading it the other way round; of a vector, nothing. */
 static cs_status fold_transpose(cs_onnx_node *node, cs_onnx_value *const *inputs) {
   const cs_shape *from = &inputs[0]->data.shape;
   const Onnx__AttributeProto *perm = cs_onnx_attribute(node, "perm");
   if (from->rank < 2) return fold_identity(node, inputs);
   bool swaps = !perm || (perm->n_ints == 2 && perm->ints[0] == 1 && perm->ints[1] == 0);
-  if (from->rank != 2 || !swaps || !inputs[0]->tensor.message) {
-    return cs_onnx_refuse(node, "found a constant of %d axes, wanted a stored matrix", from->rank);
+  if (from->rank != 2 || !swaps) {
+    return cs_onnx_refuse(node, "found a constant of %d axes, wanted a matrix", from->rank);
   }
   cs_onnx_value other = *inputs[0];
-  other.transposed = !other.transposed;
-  other.items = NULL; /* in the old order */
   cs_shape shape = {2, {from->dims[1], from->dims[0]}};
+  if (!other.tensor.message && other.items) return transpose_items(node, &other, &shape);
+  other.transposed = other.tensor.message && !other.transposed;
+  other.items = NULL; /* in the old order */
   return cs_onnx_give_alias(node, &other, &shape, other.dtype);
 }
 

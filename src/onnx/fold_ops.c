@@ -164,15 +164,16 @@ static double real_of(cs_op op, double a, double b) {
 }
 
 cs_status cs_onnx_fold_arithmetic(cs_onnx_node *node, cs_onnx_value *const *inputs) {
-  const cs_shape *a = &inputs[0]->data.shape, *b = &inputs[1]->data.shape;
-  int64_t n_a = cs_onnx_count(a), n_b = cs_onnx_count(b);
-  const cs_shape *shape = n_a == 1 && (n_b != 1 || b->rank > a->rank) ? b : a;
   cs_onnx_item *items = NULL;
   cs_op op;
   if (!cs_op_parse(node->proto->op_type, &op)) return CS_OK;
-  if (node->proto->n_input != 2) {
-    return cs_onnx_refuse(node, "found %zu constants, wanted two", node->proto->n_input);
+  if (node->proto->n_input != 2 || !inputs[0] || !inputs[1]) {
+    return cs_onnx_refuse(node, "found %zu constants, or an absent one, wanted two",
+                          node->proto->n_input);
   }
+  const cs_shape *a = &inputs[0]->data.shape, *b = &inputs[1]->data.shape;
+  int64_t n_a = cs_onnx_count(a), n_b = cs_onnx_count(b);
+  const cs_shape *shape = n_a == 1 && (n_b != 1 || b->rank > a->rank) ? b : a;
   if (n_a != 1 && n_b != 1 && !cs_shape_equal(a, b)) {
     return cs_onnx_refuse(node, "found constants of %lld and %lld numbers, wanted as many, or one",
                           (long long)n_a, (long long)n_b);

@@ -166,6 +166,24 @@ void cs_onnx_give_items(cs_onnx_node *node, int32_t dtype, const cs_shape *shape
   value->items = items;
 }
 
+cs_status cs_onnx_give_fill(cs_onnx_node *node, int32_t dtype, const cs_shape *shape,
+                            cs_onnx_item fill) {
+  cs_onnx_value *value = cs_onnx_output(node, 0);
+  int64_t n = cs_onnx_count(shape);
+  if (n <= CS_ONNX_MOST_ITEMS) {
+    cs_onnx_item *items = cs_calloc((size_t)n, sizeof *items);
+    if (!items) return cs_no_memory("a constant", (size_t)n * sizeof *items);
+    for (int64_t i = 0; i < n; i++) items[i] = fill;
+    cs_onnx_give_items(node, dtype, shape, items);
+    return CS_OK;
+  }
+  cs_onnx_give_items(node, dtype, shape, NULL);
+  if (!value || node->refused) return CS_OK;
+  value->filled = true;
+  value->fill = fill;
+  return CS_OK;
+}
+
 cs_status cs_onnx_give_alias(cs_onnx_node *node, const cs_onnx_value *from, const cs_shape *shape,
                              int32_t dtype) {
   cs_onnx_value *value = cs_onnx_output(node, 0);
@@ -175,12 +193,28 @@ cs_status cs_onnx_give_alias(cs_onnx_node *node, const cs_onnx_value *from, cons
   value->tensor = from->tensor;
   value->transposed = from->transposed;
   value->data.shape = *shape;
+  value->filled = from->filled;
+  value->fill = from->fill;
   if (!from->items) return CS_OK;
   size_t n = (size_t)cs_onnx_count(shape);
   value->items = cs_calloc(n, sizeof *value->items);
   if (!value->items) return cs_no_memory("a constant", n * sizeof *value->items);
   if (n) memcpy(value->items, from->items, n * sizeof *value->items);
   return CS_OK;
+}
+
+/* Whether every element of a computed constant is the first one, which *out is; it has no place in
+ * the file, and a parameter can only be filled. */
+static bool is_one_number(const cs_onnx_value *constant, double *out) {
+  bool real = cs_onnx_dtype_is_real(constant->dtype);
+  cs_onnx_item first = constant->filled ? constant->fill : constant->items[0];
+  int64_t n = constant->filled ? 1 : cs_onnx_count(&constant->data.shape);
+  *out = real ? first.real : (double)first.whole;
+  for (int64_t i = 1; i < n; i++) {
+    const cs_onnx_item *item = &constant->items[i];
+    if (real ? item->real != first.real : item->whole != first.whole) return false;
+  }
+  return true;
 }
 
 cs_status cs_onnx_add_param(cs_onnx_node *node, const cs_onnx_data *draft, const char *what,
@@ -198,17 +232,13 @@ cs_status cs_onnx_add_param(cs_onnx_node *node, const cs_onnx_data *draft, const
     }
     if (constant->transposed) param.transposed = !param.transposed;
   } else if (constant) {
-    /* Computed: it has no place in the file. What fills a parameter with one number is enough. */
-    int64_t n = cs_onnx_count(&constant->data.shape);
-    for (int64_t i = 1; i < n; i++) {
-      if (constant->items[i].real == constant->items[0].real) continue;
+    double value;
+    if (!is_one_number(constant, &value)) {
       return cs_onnx_refuse(node,
                             "input (\"%.80s\"): found a computed constant of several values, "
                             "wanted an initializer",
                             constant->name);
     }
-    double value = cs_onnx_dtype_is_real(constant->dtype) ? constant->items[0].real
-                                                          : (double)constant->items[0].whole;
     param.fill = value * param.scale;
   }
   cs_strbuf_printf(&text, "%s.%s", node->import->drafts[draft->source].name, what);

@@ -26,8 +26,9 @@ typedef struct cs_onnx_item {
 /* Constants up to this many elements are folded; larger ones are parameters. */
 #define CS_ONNX_MOST_ITEMS 4096
 
-/* Bytes of a name before a number is appended; the format takes 256. */
+/* Bytes of a name before a number is appended; the format takes 256, as a file of our own has. */
 #define CS_ONNX_MOST_NAME 240
+#define CS_ONNX_MOST_OWN_NAME 256
 
 /* Who makes a tensor: a draft (its index), or a graph input (−1 − its index). */
 typedef struct cs_onnx_data {
@@ -52,6 +53,8 @@ typedef struct cs_onnx_value {
   bool transposed; /* rank 2: `tensor` has the axes the other way round */
   cs_onnx_tensor tensor;
   cs_onnx_item *items; /* owned; NULL: not read */
+  bool filled;         /* computed, too many for `items`, and every one of them is `fill` */
+  cs_onnx_item fill;
 } cs_onnx_value;
 
 typedef struct cs_onnx_draft {
@@ -78,7 +81,7 @@ typedef struct cs_onnx_import {
   cs_name_map value_of;  /* by ONNX's name */
   int *inputs, n_inputs; /* values that are inputs of our graph */
   char **input_names;    /* their names there */
-  size_t input_names_size;
+  size_t input_names_size, n_refused_names;
   cs_onnx_draft *drafts;
   size_t n_drafts, drafts_capacity;
   char **names;           /* of nodes, unique, by index of the ONNX node */
@@ -145,6 +148,7 @@ cs_status cs_onnx_name_nodes(cs_onnx_import *import) CS_MUST_USE;
 /* A new name made of `wanted`. */
 cs_status cs_onnx_new_name(cs_onnx_import *import, const char *wanted, const char *fallback,
                            char **out) CS_MUST_USE;
+size_t cs_onnx_most_name(const cs_onnx_import *import);
 /* For messages: the node's own name, or what it makes. */
 const char *cs_onnx_label(const Onnx__NodeProto *node);
 
@@ -155,6 +159,9 @@ cs_status cs_onnx_int(cs_onnx_node *node, const char *name, int64_t fallback,
                       int64_t *out) CS_MUST_USE;
 cs_status cs_onnx_real(cs_onnx_node *node, const char *name, double fallback,
                        double *out) CS_MUST_USE;
+/* The number that a file of our own rounded to `value`, its f32, for that attribute or input; else
+ * `value`. */
+double cs_onnx_exact(const cs_onnx_node *node, const char *name, double value);
 /* A list of n integers, each from `least` to 2147483647; `fallback` fills them all. */
 cs_status cs_onnx_ints(cs_onnx_node *node, const char *name, int n, int64_t fallback, int64_t least,
                        int64_t *out) CS_MUST_USE;
@@ -189,6 +196,9 @@ cs_status cs_onnx_fold(cs_onnx_node *node, bool *done) CS_MUST_USE;
 /* The node's output is a constant of these items, which are taken over. */
 void cs_onnx_give_items(cs_onnx_node *node, int32_t dtype, const cs_shape *shape,
                         cs_onnx_item *items);
+/* … is a constant all of whose elements are `fill`. */
+cs_status cs_onnx_give_fill(cs_onnx_node *node, int32_t dtype, const cs_shape *shape,
+                            cs_onnx_item fill) CS_MUST_USE;
 /* … is that constant, maybe of another shape or type. */
 cs_status cs_onnx_give_alias(cs_onnx_node *node, const cs_onnx_value *from, const cs_shape *shape,
                              int32_t dtype) CS_MUST_USE;

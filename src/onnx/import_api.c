@@ -40,8 +40,11 @@ static int add_draft(const cs_onnx_import *import, const cs_onnx_draft *draft, j
                        "inputs", inputs, "attrs", attrs));
 }
 
-/* The file's name without folder and extension: graphs of ONNX are called "main_graph" and such. */
-static cs_status graph_name(const char *path, char **out) {
+/* The file's name without folder and extension: graphs of ONNX are called "main_graph" and such.
+ * One of our own keeps its name. */
+static cs_status graph_name(const cs_onnx_import *import, char **out) {
+  const char *path = import->path, *own = import->graph->name;
+  if (import->model->as_written && own && own[0]) return cs_strdup_to(own, out);
   const char *slash = strrchr(path, '/');
   CS_RETURN_IF_ERROR(cs_strdup_to(slash ? slash + 1 : path, out));
   char *dot = strrchr(*out, '.');
@@ -70,7 +73,7 @@ static cs_status build(cs_onnx_import *import, cs_graph **out) {
     json_t *output = json_string(source_name(import, import->values[value].data.source));
     good = json_array_append_new(outputs, output) == 0 && good;
   }
-  CS_TRY(st, graph_name(import->path, &name), done);
+  CS_TRY(st, graph_name(import, &name), done);
   root = json_pack("{s:s, s:s, s:O, s:O, s:O}", "schema", "convsched.graph/1", "name", name,
                    "inputs", inputs, "nodes", nodes, "outputs", outputs);
   if (!good || !root) {

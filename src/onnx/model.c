@@ -128,6 +128,27 @@ static cs_status find_opset(cs_onnx_model *model) {
                   (long long)model->opset, CS_ONNX_OPSET_MIN, CS_ONNX_OPSET_MAX);
 }
 
+/* NULL: there is none. */
+static const char *metadata(const Onnx__ModelProto *proto, const char *key) {
+  for (size_t i = 0; i < proto->n_metadata_props; i++) {
+    const Onnx__StringStringEntryProto *entry = proto->metadata_props[i];
+    if (entry->key && entry->value && strcmp(entry->key, key) == 0) return entry->value;
+  }
+  return NULL;
+}
+
+static cs_status read_mark(cs_onnx_model *model) {
+  const char *mark = metadata(model->proto, CS_ONNX_MARK_KEY);
+  const char *reals = metadata(model->proto, CS_ONNX_REALS_KEY);
+  model->as_written = mark && strcmp(mark, CS_ONNX_MARK_VALUE) == 0;
+  if (!model->as_written || !reals) return CS_OK;
+  model->reals = json_loads(reals, JSON_REJECT_DUPLICATES, NULL);
+  if (json_is_object(model->reals)) return CS_OK;
+  return cs_error(CS_CODE_BAD_INPUT,
+                  "%s: metadata_props: found no JSON object in %s, wanted numbers by name",
+                  model->file.path, CS_ONNX_REALS_KEY);
+}
+
 static cs_status unpack(cs_onnx_model *model) {
   cs_strbuf skeleton = {0};
   cs_status st = CS_OK;
@@ -144,6 +165,7 @@ static cs_status unpack(cs_onnx_model *model) {
   }
   model->graph = model->proto->graph;
   if (!model->graph) CS_FAIL(st, done, CS_CODE_BAD_INPUT, "%s: found no graph, wanted one", path);
+  CS_TRY(st, read_mark(model), done);
   st = find_opset(model);
 done:
   cs_strbuf_free(&skeleton);
@@ -166,6 +188,7 @@ done:
 
 void cs_onnx_model_close(cs_onnx_model *model) {
   if (!model) return;
+  json_decref(model->reals);
   if (model->proto) onnx__model_proto__free_unpacked(model->proto, NULL);
   for (size_t i = 0; i < model->n_external; i++) unmap(&model->external[i]);
   free(model->external);

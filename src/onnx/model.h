@@ -10,6 +10,13 @@
 #define CS_ONNX_OPSET_MIN 7
 #define CS_ONNX_OPSET_MAX 28
 
+/* The entry of metadata_props that marks a file whose nodes are those of a graph of ours, so that
+ * importing gives that graph, and nothing told another way. */
+#define CS_ONNX_MARK_KEY "convsched"
+#define CS_ONNX_MARK_VALUE "convsched.graph/1"
+/* Beside it: numbers that f32, and so an attribute, rounds; JSON, by "<node>.<attribute>". */
+#define CS_ONNX_REALS_KEY "convsched.reals"
+
 /* A file mapped for reading; it must not shrink while it is open. */
 typedef struct cs_onnx_mapping {
   char *path;
@@ -22,6 +29,8 @@ typedef struct cs_onnx_model {
   Onnx__ModelProto *proto; /* the skeleton (wire.h) */
   const Onnx__GraphProto *graph;
   int64_t opset;
+  bool as_written;           /* its metadata say that convsched exported it */
+  json_t *reals;             /* CS_ONNX_REALS_KEY of such a file; NULL: none */
   cs_onnx_mapping *external; /* files of external data, in order of their first use */
   size_t n_external, external_capacity;
 } cs_onnx_model;

@@ -10,12 +10,16 @@ const char *cs_onnx_label(const Onnx__NodeProto *node) {
   return node->op_type ? node->op_type : "";
 }
 
-/* Cut to CS_ONNX_MOST_NAME between characters; `fallback` where it is empty. */
-static cs_status usable(const char *wanted, const char *fallback, char **out) {
+size_t cs_onnx_most_name(const cs_onnx_import *import) {
+  return import->model->as_written ? CS_ONNX_MOST_OWN_NAME : CS_ONNX_MOST_NAME;
+}
+
+/* Cut to `most` bytes between characters; `fallback` where it is empty. */
+static cs_status usable(const char *wanted, const char *fallback, size_t most, char **out) {
   CS_RETURN_IF_ERROR(cs_strdup_to(wanted[0] ? wanted : fallback, out));
   size_t length = strlen(*out);
-  if (length <= CS_ONNX_MOST_NAME) return CS_OK;
-  length = CS_ONNX_MOST_NAME;
+  if (length <= most) return CS_OK;
+  length = most;
   while (length > 0 && ((unsigned char)(*out)[length] & 0xc0) == 0x80) length--;
   (*out)[length] = '\0';
   return CS_OK;
@@ -26,7 +30,7 @@ cs_status cs_onnx_new_name(cs_onnx_import *import, const char *wanted, const cha
   cs_status st = CS_OK;
   char *base = NULL, *name = NULL;
   *out = NULL;
-  CS_TRY(st, usable(wanted, fallback, &base), done);
+  CS_TRY(st, usable(wanted, fallback, cs_onnx_most_name(import), &base), done);
   CS_TRY(st, cs_strdup_to(base, &name), done);
   /* The number last given is kept with the name, so that many equal ones take no longer each. */
   int first = cs_name_map_get(&import->used_names, base), existing = first;

@@ -242,7 +242,7 @@ static cs_status with_operand(cs_onnx_node *node, const cs_onnx_value *data,
   cs_op op;
   if (!cs_op_parse(node->proto->op_type, &op)) return CS_OK;
   CS_RETURN_IF_ERROR(cs_onnx_items(node->import, constant, &items));
-  if (!constant_first && is_square(op, constant, items)) {
+  if (!constant_first && !node->import->model->as_written && is_square(op, constant, items)) {
     const cs_onnx_data twice[2] = {data->data, data->data};
     return cs_onnx_become(node, CS_OP_MUL, NULL, twice, 2);
   }
@@ -256,8 +256,9 @@ static cs_status with_constant(cs_onnx_node *node, const cs_onnx_value *data,
                                cs_onnx_value *constant, bool constant_first) {
   const char *op = node->proto->op_type;
   bool taken = false;
-  bool affine =
-      is_per_channel(&constant->data.shape, &data->data.shape) && is_affine(op, &data->data);
+  bool affine = !node->import->model->as_written &&
+                is_per_channel(&constant->data.shape, &data->data.shape) &&
+                is_affine(op, &data->data);
   if (!affine) return with_operand(node, data, constant, constant_first);
   if (strcmp(op, "Mul") == 0) return emit_affine(node, &data->data, constant, 1.0, NULL, 0.0);
   if (strcmp(op, "Div") == 0) {

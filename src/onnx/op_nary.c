@@ -42,6 +42,7 @@ cs_status cs_onnx_nary(cs_onnx_node *node) {
   size_t n = node->proto->n_input, first, left = n - 1;
   bool mean = strcmp(name, "Mean") == 0;
   cs_op op = pair_op(name);
+  if (node->import->model->as_written && n == 2 && op != CS_OP_ADD) return cs_onnx_binary(node);
   CS_RETURN_IF_ERROR(first_data(node, &first));
   if (first == n) return CS_OK;
   cs_onnx_data made = cs_onnx_input(node, first)->data;

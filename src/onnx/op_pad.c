@@ -47,7 +47,7 @@ cs_status cs_onnx_pad(cs_onnx_node *node) {
   int64_t list[2 * CS_MAX_RANK] = {0};
   cs_attrs attrs = {0};
   int n;
-  bool there, none = true;
+  bool there, none = !node->import->model->as_written;
   CS_RETURN_IF_ERROR(read_mode_and_value(node, &attrs.pad));
   CS_RETURN_IF_ERROR(cs_onnx_list(node, "pads", 1, 11, 2 * CS_MAX_RANK, list, &n));
   CS_RETURN_IF_ERROR(cs_onnx_data_in(node, 0, &input, &there));

@@ -45,6 +45,8 @@ cs_status cs_onnx_reduce(cs_onnx_node *node) {
   if (n <= 0 && nothing) return cs_onnx_become(node, CS_OP_IDENTITY, NULL, &input, 1);
   attrs.reduce.n_axes = n > 0 ? n : 0;
   attrs.reduce.keepdims = keep != 0;
-  if (over_planes(&input.shape, &attrs.reduce)) return reduce_planes(node, op, &attrs, &input);
+  bool free = !node->import->model->as_written;
+  if (free && over_planes(&input.shape, &attrs.reduce))
+    return reduce_planes(node, op, &attrs, &input);
   return cs_onnx_become(node, op, &attrs, &input, 1);
 }

@@ -35,10 +35,11 @@ cs_status cs_onnx_as_shape(cs_onnx_node *node, const cs_onnx_data *input, const 
   if (wanted->rank < 1 || wanted->rank > CS_MAX_RANK) {
     return cs_onnx_refuse(node, "found a result of %d axes, wanted 1 to 8", wanted->rank);
   }
-  if (cs_shape_equal(&input->shape, wanted)) {
+  bool free = !node->import->model->as_written;
+  if (free && cs_shape_equal(&input->shape, wanted)) {
     return cs_onnx_become(node, CS_OP_IDENTITY, NULL, input, 1);
   }
-  int axis = flatten_axis(&input->shape, wanted);
+  int axis = free ? flatten_axis(&input->shape, wanted) : -1;
   if (axis >= 0) {
     attrs.axis.axis = axis;
     return cs_onnx_become(node, CS_OP_FLATTEN, &attrs, input, 1);
@@ -191,7 +192,7 @@ cs_status cs_onnx_transpose(cs_onnx_node *node) {
   CS_RETURN_IF_ERROR(cs_onnx_ints(node, "perm", rank, 0, 0, perm));
   if (node->refused) return CS_OK;
   cs_shape wanted = {.rank = rank};
-  bool moves = false;
+  bool moves = node->import->model->as_written;
   for (int i = 0; i < rank; i++) {
     if (!cs_onnx_attribute(node, "perm")) perm[i] = rank - 1 - i;
     if (perm[i] >= rank || seen[perm[i]]) {

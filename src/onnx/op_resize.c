@@ -173,7 +173,8 @@ static cs_status finish(cs_onnx_node *node, resizing *r, const cs_onnx_data *inp
   bool same = r->attrs.sizes[0] == r->input.dims[2] && r->attrs.sizes[1] == r->input.dims[3];
   bool exact = r->attrs.scales[0] == r->attrs.scales[1] &&
                (r->attrs.scales[0] == 0 || r->attrs.scales[0] == 1);
-  if (same && exact && r->attrs.coordinates != CS_RESIZE_TF_CROP) {
+  bool free = !node->import->model->as_written;
+  if (free && same && exact && r->attrs.coordinates != CS_RESIZE_TF_CROP) {
     return cs_onnx_become(node, CS_OP_IDENTITY, NULL, input, 1);
   }
   return cs_onnx_become(node, CS_OP_RESIZE, &attrs, input, 1);

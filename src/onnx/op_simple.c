@@ -46,6 +46,7 @@ cs_status cs_onnx_scalar(cs_onnx_node *node, const char *name, size_t i, double 
                           (long long)cs_onnx_count(&value->data.shape));
   }
   *out = cs_onnx_dtype_is_real(value->dtype) ? items[0].real : (double)items[0].whole;
+  *out = cs_onnx_exact(node, name, *out);
   return CS_OK;
 }
 

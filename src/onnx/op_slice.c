@@ -59,7 +59,7 @@ cs_status cs_onnx_slice(cs_onnx_node *node) {
   if (!there) return CS_OK;
   CS_RETURN_IF_ERROR(read_slice(node, input.shape.rank, &attrs.slice));
   if (node->refused) return CS_OK;
-  drop_whole_axes(&attrs.slice, &input.shape);
+  if (!node->import->model->as_written) drop_whole_axes(&attrs.slice, &input.shape);
   if (!attrs.slice.n_axes) return cs_onnx_become(node, CS_OP_IDENTITY, NULL, &input, 1);
   return cs_onnx_become(node, CS_OP_SLICE, &attrs, &input, 1);
 }

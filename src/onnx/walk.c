@@ -134,14 +134,16 @@ static cs_status add_input(cs_onnx_import *import, const Onnx__ValueInfoProto *i
   if (known >= 0 && import->values[known].kind == CS_ONNX_CONSTANT) return CS_OK;
   CS_RETURN_IF_ERROR(add_value(import, name, "input", -1, &index));
   cs_onnx_value *value = &import->values[index];
-  if (strlen(name) < 1 || strlen(name) > CS_ONNX_MOST_NAME) {
-    return cs_error(CS_CODE_BAD_INPUT, "%s: input: found a name of %zu bytes, wanted 1 to %d",
-                    import->path, strlen(name), CS_ONNX_MOST_NAME);
+  if (strlen(name) < 1 || strlen(name) > cs_onnx_most_name(import)) {
+    return cs_error(CS_CODE_BAD_INPUT, "%s: input: found a name of %zu bytes, wanted 1 to %zu",
+                    import->path, strlen(name), cs_onnx_most_name(import));
   }
   /* Inputs keep their names: nodes' make way. */
   CS_RETURN_IF_ERROR(cs_onnx_new_name(import, name, "input", &unique));
-  free(import->input_names[import->n_inputs]);
-  import->input_names[import->n_inputs] = unique;
+  /* Names stay: that of an input that was refused makes room at the end. */
+  char **place = &import->input_names[import->n_inputs];
+  if (*place) import->input_names[import->input_names_size - ++import->n_refused_names] = *place;
+  *place = unique;
   const Onnx__TypeProto__Tensor *type = tensor_type(info);
   if (!type || !cs_onnx_dtype_is_real(type->elem_type)) {
     return graph_missing(import, "input \"%.80s\": found %s, wanted a tensor of float", name,
@@ -243,8 +245,8 @@ static void note_told_shape(cs_onnx_import *import, const Onnx__ValueInfoProto *
 static cs_status check_outputs(cs_onnx_import *import) {
   const Onnx__GraphProto *graph = import->graph;
   for (size_t i = 0; i < graph->n_output; i++) {
-    const cs_onnx_value *value =
-        &import->values[cs_name_map_get(&import->value_of, graph->output[i]->name)];
+    const char *name = graph->output[i]->name ? graph->output[i]->name : "";
+    const cs_onnx_value *value = &import->values[cs_name_map_get(&import->value_of, name)];
     if (value->kind == CS_ONNX_CONSTANT || (value->kind == CS_ONNX_DATA && value->node < 0)) {
       CS_RETURN_IF_ERROR(
           graph_missing(import, "output \"%.80s\": found %s, wanted what a node computes",

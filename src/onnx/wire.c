@@ -4,6 +4,8 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "onnx/wire_write.h"
+
 /* Far above what networks have (a structure of 10 000 nodes takes 2 MB), far below what would
  * exhaust memory when unpacked. */
 #define MOST_BYTES ((size_t)32 << 20)
@@ -75,10 +77,10 @@ static const message shape = {"TensorShapeProto", false, {INNER(1, dimension)}};
 static const message tensor_type = {"TypeProto.Tensor", false, {PLAIN(1), INNER(2, shape)}};
 static const message type = {"TypeProto", false, {INNER(1, tensor_type)}};
 static const message value_info = {"ValueInfoProto", false, {TEXT(1), INNER(2, type)}};
-static const message external = {"StringStringEntryProto", false, {TEXT(1), TEXT(2)}};
+static const message pair = {"StringStringEntryProto", false, {TEXT(1), TEXT(2)}};
 /* dims, data_type, name, external_data, data_location */
 static const message tensor = {
-    "TensorProto", true, {PLAIN(1), PLAIN(2), TEXT(8), INNER(13, external), PLAIN(14)}};
+    "TensorProto", true, {PLAIN(1), PLAIN(2), TEXT(8), INNER(13, pair), PLAIN(14)}};
 static const message sparse_tensor = {"SparseTensorProto", false, {INNER(1, tensor)}};
 /* name, f, i, s, t, floats, ints, strings, type, ref_attr_name */
 static const message attribute = {"AttributeProto",
@@ -94,9 +96,11 @@ static const message graph = {
     false,
     {INNER(1, node), TEXT(2), INNER(5, tensor), INNER(11, value_info), INNER(12, value_info),
      INNER(13, value_info), INNER(15, sparse_tensor)}};
-/* ir_version, producer_name, producer_version, graph, opset_import */
+/* ir_version, producer_name, producer_version, graph, opset_import, metadata_props */
 static const message model = {
-    "ModelProto", false, {PLAIN(1), TEXT(2), TEXT(3), INNER(7, graph), INNER(8, opset)}};
+    "ModelProto",
+    false,
+    {PLAIN(1), TEXT(2), TEXT(3), INNER(7, graph), INNER(8, opset), INNER(14, pair)}};
 
 static const kept_field *kept(const message *of, uint64_t number) {
   for (const kept_field *field = of->fields; field->number; field++) {
@@ -125,25 +129,11 @@ typedef struct copier {
   int depth, messages;
 } copier;
 
-static void put_varint(cs_strbuf *out, uint64_t value) {
-  char bytes[10];
-  size_t n = 0;
-  for (; value >= 0x80; value >>= 7) bytes[n++] = (char)((value & 0x7f) | 0x80);
-  bytes[n++] = (char)value;
-  cs_strbuf_append(out, bytes, n);
-}
-
 static void put_segment(copier *copy, const frame *top) {
   cs_strbuf inner = {0};
-  put_varint(&inner, 1 << 3);
-  put_varint(&inner, (uint64_t)(top->begin - copy->data));
-  put_varint(&inner, 2 << 3);
-  put_varint(&inner, (uint64_t)(top->end - copy->data));
-  put_varint(copy->out, SEGMENT << 3 | CS_WIRE_BYTES);
-  put_varint(copy->out, inner.length);
-  if (inner.failed) copy->out->failed = true;
-  if (!inner.failed) cs_strbuf_append(copy->out, inner.data, inner.length);
-  cs_strbuf_free(&inner);
+  cs_wire_put_int(&inner, 1, (int64_t)(top->begin - copy->data));
+  cs_wire_put_int(&inner, 2, (int64_t)(top->end - copy->data));
+  cs_wire_put_message(copy->out, SEGMENT, &inner);
 }
 
 static void close_message(copier *copy) {
@@ -163,7 +153,7 @@ static cs_status open_message(copier *copy, const message *of, const cs_wire_fie
     return cs_error(CS_CODE_BAD_INPUT, "%s: found more than %d messages, wanted a model",
                     copy->path, MOST_MESSAGES);
   }
-  put_varint(copy->out, field->number << 3 | CS_WIRE_BYTES);
+  cs_wire_put_varint(copy->out, field->number << 3 | CS_WIRE_BYTES);
   copy->stack[copy->depth++] =
       (frame){of, field->data, field->data, field->data + field->size, copy->out->length};
   cs_strbuf_append(copy->out, padding, LENGTH);

@@ -75,6 +75,18 @@ def read_npy(path):
     return shape, struct.unpack(f"<{elements(shape)}f", data[10 + length:])
 
 
+def read_safetensors(path):
+    """{name: (shape, values)} of a file of f32."""
+    data = pathlib.Path(path).read_bytes()
+    length = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8:8 + length])
+    found = {}
+    for name, entry in header.items():
+        begin, end = (8 + length + offset for offset in entry["data_offsets"])
+        found[name] = (entry["shape"], struct.unpack(f"<{(end - begin) // 4}f", data[begin:end]))
+    return found
+
+
 def safetensors(tensors):
     """Bytes of a safetensors file of f32 tensors with small varied values: {name: shape}."""
     header, data = {}, b""

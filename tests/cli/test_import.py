@@ -45,17 +45,6 @@ def one(op, shape, opset=17, inputs=("x",), initializers=(), batch="N", **attrib
                                  list(initializers)), opset)
 
 
-def read_safetensors(path):
-    data = path.read_bytes()
-    length = struct.unpack("<Q", data[:8])[0]
-    header = json.loads(data[8:8 + length])
-    found = {}
-    for name, entry in header.items():
-        begin, end = (8 + length + offset for offset in entry["data_offsets"])
-        found[name] = (entry["shape"], struct.unpack(f"<{(end - begin) // 4}f", data[begin:end]))
-    return found
-
-
 class ImportTest(CommandTest):
     cold = True
 
@@ -63,7 +52,7 @@ class ImportTest(CommandTest):
         """(graph, parameters) of a model that imports."""
         self.accepted(self.execute("import", self.file(name, content), "-o", "out.json"))
         return (json.loads((self.folder / "out.json").read_text()),
-                read_safetensors(self.folder / "out.safetensors"))
+                harness.read_safetensors(self.folder / "out.safetensors"))
 
     def bad(self, content, *fragments):
         """Refused with every fragment in the message, which may have several lines; nothing written."""
@@ -367,6 +356,24 @@ class Conversion(ImportTest):
         self.bad(one("Mul", [3, 2, 2], 17, ("x", "k"), [onnx.tensor("k", [3], [1.0, 2.0, 3.0])]),
                  "[N, 3, 2, 2] and [3]", "broadcast")
 
+    def test_constants_of_shapes(self):
+        """Weights that are one number, few and many of them."""
+        for kernel in (1, 40):
+            shape = onnx.tensor("d", [4], [2, 3, kernel, kernel], onnx.INT64)
+            nodes = [onnx.node("ConstantOfShape", ["d"], ["w"], value=onnx.tensor("", [1], [0.5])),
+                     onnx.node("ConstantOfShape", ["e"], ["m"], value=onnx.tensor("", [1], [0.25])),
+                     onnx.node("Transpose", ["m"], ["t"]), onnx.node("Conv", ["x", "w"], ["c"], "conv"),
+                     onnx.node("Flatten", ["c"], ["f"]), onnx.node("MatMul", ["f", "t"], ["y"], "fc")]
+            columns = 2 * (41 - kernel) ** 2
+            _, params = self.convert(onnx.model(onnx.graph(
+                nodes, [onnx.value("x", ["N", 3, 40, 40])], [onnx.value("y", [])],
+                [shape, onnx.tensor("e", [2], [3, columns], onnx.INT64)])))
+            self.assertEqual(params["conv.weight"], ([2, 3, kernel, kernel], (0.5,) * (6 * kernel * kernel)))
+            self.assertEqual(params["y.weight"], ([3, columns], (0.25,) * (3 * columns)))
+        endless = onnx.tensor("d", [2], [1 << 40, 1 << 40], onnx.INT64)
+        self.bad(onnx.model(onnx.graph([onnx.node("ConstantOfShape", ["d"], ["w"]), onnx.node("Add", ["x", "w"], ["y"])],
+                                       [onnx.value("x", ["N", 4])], [onnx.value("y", [])], [endless])), "too large")
+
     def test_functions_of_one_number(self):
         for operator, given, wanted in (
                 ("Elu", {"alpha": 0.5}, {"alpha": 0.5}), ("Elu", {}, {"alpha": 1.0}),
@@ -428,6 +435,24 @@ class Conversion(ImportTest):
 
 
 class Refusals(ImportTest):
+    def test_an_absent_constant(self):
+        content = onnx.model(onnx.graph(
+            [onnx.node("Max", ["k", ""], ["m"]), onnx.node("Add", ["x", "m"], ["y"])], [onnx.value("x", ["N", 4])],
+            [onnx.value("y", [])], [onnx.tensor("k", [], [1.0])]))
+        self.bad(content, '"m" (Max): found 2 constants, or an absent one')
+
+    def test_several_inputs_that_cannot_be(self):
+        names = [f"input_{i}" for i in range(9)]
+        content = onnx.model(onnx.graph(
+            [onnx.node("Sum", names, ["y"])],
+            [onnx.value(name, ["N", 4] if name == "input_3" else ["N", "M"]) for name in names], [onnx.value("y", [])]))
+        self.bad(content, *[f'input "{name}": found a symbolic extent "M"' for name in names if name != "input_3"])
+
+    def test_an_output_without_a_name(self):
+        content = onnx.model(onnx.graph([onnx.node("Relu", ["x"], ["y"])], [onnx.value("x", ["N", 4])],
+                                        [onnx.value("y", []), b""], [onnx.tensor("", [], [1.0])]))
+        self.bad(content, 'output "": found a constant')
+
     def test_everything_missing_is_told_at_once(self):
         nodes = [onnx.node("Conv", ["x", "w"], ["c"], "conv", strides=[1, 1, 1]),
                  onnx.node("Einsum", ["c"], ["e"], "sum"),

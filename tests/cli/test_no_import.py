@@ -8,7 +8,8 @@ class NoImport(CommandTest):
 
     def test_says_what_to_install(self):
         model = self.file("m.onnx", b"")
-        for args in (["import", model, "-o", "m.json"], ["import", model, "--check"], ["run", model]):
+        for args in (["import", model, "-o", "m.json"], ["import", model, "--check"], ["run", model],
+                     ["export", self.model(), "--onnx", "out.onnx"]):
             with self.subTest(args[0]):
                 self.refused(self.execute(*args), BAD_INPUT, "libonnx-dev", "protobuf-c-compiler")
 

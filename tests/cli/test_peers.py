@@ -158,11 +158,13 @@ class FakePeers(unittest.TestCase):
         peers = {"two": peer_list.Peer("fake_peers", {"Good": "f.good", "Bad": "f.bad"}, True),
                  "none": peer_list.Peer("not_installed_here", {"X": "n.x"}, False),
                  "slow": peer_list.Peer("fake_peers", {"Slow": "f.slow"}, False),
-                 "last": peer_list.Peer("fake_peers", {"Good": "f.last"}, False, True),
-                 "both": peer_list.Peer("fake_peers", {"Good": "f.both"}, True, True)}
+                 "last": peer_list.Peer("fake_peers", {"Good": "f.last"}, False, ("threads",)),
+                 "both": peer_list.Peer("fake_peers", {"Good": "f.both"}, True, ("file", "threads"))}
         said = []
-        made, missing = peer_list.make(peers, list(peers), ["nchw", "nhwc"], (1, 2), (7,), 0.5, said.append)
-        self.assertEqual([contender.what for contender in made], [(1, 2, "nchw"), (1, 2, "nhwc"), (1, 2, 7), (1, 2, 7, "nchw"), (1, 2, 7, "nhwc")])
+        made, missing = peer_list.make(peers, list(peers), ["nchw", "nhwc"], (1, 2), {"threads": 7, "file": "a"},
+                                       0.5, said.append)
+        self.assertEqual([contender.what for contender in made], [(1, 2, "nchw"), (1, 2, "nhwc"), (1, 2, 7), (1, 2, "a", 7, "nchw"),
+                                                              (1, 2, "a", 7, "nhwc")])
         self.assertEqual([(m["name"], m["layout"]) for m in missing],
                          [("f.bad", "nchw"), ("f.bad", "nhwc"), ("n.x", None), ("f.slow", None)])
         self.assertEqual(missing[0]["reason"], "RuntimeError: no kernel")

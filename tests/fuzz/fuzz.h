@@ -64,4 +64,14 @@ static inline void fuzz_log(void *user, cs_log_level level, const char *message)
 }
 static const cs_logger fuzz_logger = {.write = fuzz_log};
 
+#ifdef CS_FUZZ
+/* For mutators of a target's own. */
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size); /* libFuzzer's */
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
+
+static inline size_t fuzz_below(cs_rng *rng, size_t n) {
+  return cs_rng_u32(rng) % (uint32_t)n;
+}
+#endif
+
 #endif

@@ -8,13 +8,6 @@
 
 #include "fuzz/fuzz.h"
 
-size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size); /* libFuzzer's */
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
-
-static inline size_t fuzz_below(cs_rng *rng, size_t n) {
-  return cs_rng_u32(rng) % (uint32_t)n;
-}
-
 /* Counts the members and elements below `value`, and finds the one that *left counts down to. */
 typedef struct fuzz_place {
   json_t *container, *value; /* NULL: not found yet */
