@@ -228,14 +228,21 @@ static cs_status fold_unsqueeze(cs_onnx_node *node, cs_onnx_value *const *inputs
   return alias_as(node, inputs[0], &shape);
 }
 
-/* Of a matrix, by reading it the other way round; of a vector, nothing. */
+/* Of a stored matrix, by reading it the other way round; of a vector, nothing; else computed. */
 static cs_status fold_transpose(cs_onnx_node *node, cs_onnx_value *const *inputs) {
   const cs_shape *from = &inputs[0]->data.shape;
   const Onnx__AttributeProto *perm = cs_onnx_attribute(node, "perm");
   if (from->rank < 2) return fold_identity(node, inputs);
   bool swaps = !perm || (perm->n_ints == 2 && perm->ints[0] == 1 && perm->ints[1] == 0);
   if (from->rank != 2 || !swaps || !inputs[0]->tensor.message) {
-    return cs_onnx_refuse(node, "found a constant of %d axes, wanted a stored matrix", from->rank);
+    const cs_onnx_item *items;
+    CS_RETURN_IF_ERROR(cs_onnx_items(node->import, inputs[0], &items));
+    if (items) return cs_onnx_fold_permutation(node, inputs[0]);
+    return cs_onnx_refuse(
+        node,
+        "found a constant of %d axes and %lld numbers, wanted a stored matrix, or "
+        "at most %d numbers",
+        from->rank, (long long)cs_onnx_count(from), CS_ONNX_MOST_ITEMS);
   }
   cs_onnx_value other = *inputs[0];
   other.transposed = !other.transposed;
