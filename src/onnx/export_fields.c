@@ -79,7 +79,7 @@ static double default_of(cs_op op, const char *name) {
 static cs_status put_real(cs_onnx_export *model, const cs_node *node, const char *name,
                           double value, cs_strbuf *out) {
   cs_strbuf attribute = {0};
-  float narrowed;
+  float narrowed = 0;
   if (value == default_of(node->op, name)) return CS_OK;
   CS_RETURN_IF_ERROR(narrow(model, node, name, value, &narrowed));
   begin_attribute(&attribute, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT);
@@ -153,7 +153,7 @@ cs_status cs_onnx_put_list(cs_onnx_export *model, const cs_node *node, const cha
 cs_status cs_onnx_put_number(cs_onnx_export *model, const cs_node *node, const char *what,
                              double value, cs_strbuf *out) {
   const cs_shape scalar = {0};
-  float narrowed;
+  float narrowed = 0;
   CS_RETURN_IF_ERROR(narrow(model, node, what, value, &narrowed));
   return put_constant(model, node, what, ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT, &scalar, &narrowed,
                       sizeof narrowed, out);
@@ -162,7 +162,7 @@ cs_status cs_onnx_put_number(cs_onnx_export *model, const cs_node *node, const c
 cs_status cs_onnx_put_numbers(cs_onnx_export *model, const cs_node *node, const char *what,
                               const double *values, int n, cs_strbuf *out) {
   const cs_shape shape = {1, {n}};
-  float narrowed[4];
+  float narrowed[4] = {0};
   for (int i = 0; i < n; i++) {
     char name[32];
     snprintf(name, sizeof name, "%s.%d", what, i);
