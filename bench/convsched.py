@@ -48,6 +48,7 @@ class Options(ctypes.Structure):
         ("search_steps", ctypes.c_int),
         ("no_graph", ctypes.c_bool),
         ("partition", ctypes.c_char_p),
+        ("in_flight", ctypes.c_int),
     ]
 
 

@@ -62,8 +62,8 @@ class InFlight(Contender):
 class Convsched(InFlight):
     """cs_pipeline_window."""
 
-    def __init__(self, device, graph, policy, batch, precision, inputs, **options):
-        self.name, self.batch, self.slots, self.inputs = policy, batch, len(inputs), inputs
+    def __init__(self, device, graph, policy, batch, precision, inputs, name=None, **options):
+        self.name, self.batch, self.slots, self.inputs = name or policy, batch, len(inputs), inputs
         self.results = [[numpy.zeros(shape, numpy.float32) for shape in graph.output_shapes(batch)] for _ in inputs]
         start = time.perf_counter()
         self.session = convsched.Session(device, graph, policy, batch, precision, **options)

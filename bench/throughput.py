@@ -56,11 +56,21 @@ def numbers_in_flight(text):
     return found
 
 
+def planned(name):
+    """The policy and the requests in flight that POLICY[:N] plans for; ValueError: neither form."""
+    policy, colon, number = name.partition(":")
+    planned_for = int(number) if colon else 0
+    if not policy or not 0 <= planned_for <= MOST_IN_FLIGHT:
+        raise ValueError(name)
+    return policy, planned_for
+
+
 def parser():
     made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     made.add_argument("--cells", type=measuring.cells, required=True, metavar="CELL,…", help="MODEL/DTYPE/BATCH: these, in this order")
     made.add_argument("--in-flight", type=numbers_in_flight, default=[1, 2, 4, 8], metavar="N,…", help="default: 1,2,4,8")
-    made.add_argument("--policies", type=measuring.split, default=["sequential", "streams", "coselect"])
+    made.add_argument("--policies", type=measuring.split, default=None,
+                      help="POLICY[:N],…: planned for N requests in flight, where told; default: sequential,streams,coselect, on a GPU coselect:8 too")
     made.add_argument("--peers", type=measuring.split, default=None,
                       help=f"default: all on a GPU ({','.join(throughput_list.GPU)}); {','.join(throughput_list.CPU)} with --cpu")
     made.add_argument("--screen-rounds", type=measuring.whole(1), default=3, metavar="N", help="windows of each contender and number in flight")
@@ -79,6 +89,11 @@ def check(options, refuse):
     measuring.check_known(options, known_peers(options), refuse)
     if not options.policies:
         refuse("--policies: found none, wanted at least one")
+    for name in options.policies:
+        try:
+            planned(name)
+        except ValueError:
+            refuse(f"--policies: found {name}, wanted POLICY or POLICY:N with N to {MOST_IN_FLIGHT}")
     measuring.check_cells(options.cells, options.cpu, lambda told: refuse(f"--cells: {told}"))
     measuring.check_files(options, throughput_ratio.SCHEMA, refuse)
 
@@ -93,6 +108,8 @@ def arguments():
     options.device = options.device or ("cpu" if options.cpu else "cuda:0")
     if options.peers is None:
         options.peers = list(known_peers(options))
+    if options.policies is None:  # a CPU has no requests in flight to plan for
+        options.policies = ["sequential", "streams", "coselect"] + ([] if options.cpu else ["coselect:8"])
     check(options, made.error)
     return options
 
@@ -163,9 +180,10 @@ def compare(options, device, graph, path, weights, cell):
     search = {} if options.search_seconds is None else {"search_seconds": options.search_seconds}
     contenders = []
     try:
-        for policy in options.policies:
-            contenders.append(Convsched(device, graph, policy, batch, precision, inputs, weights_path=weights,
-                                        cache_dir=options.cache_dir, **search))
+        for name in options.policies:
+            policy, planned_for = planned(name)
+            contenders.append(Convsched(device, graph, policy, batch, precision, inputs, name=name, weights_path=weights,
+                                        cache_dir=options.cache_dir, in_flight=planned_for, **search))
         others, left_out = peer_list.make(known_peers(options), options.peers, options.layouts,
                                           (described, params, precision, inputs),
                                           model_files.others(graph, weights, options.threads),

@@ -374,6 +374,21 @@ static inline void cc_all_conv(cc_context *x) {
           CC_BIAS, CS_ACT_RELU);
   cc_conv(x, "conv_depthwise_view_out", CC4(2, 32, 8, 8), CC3(32, 3, 3), one, p1, one, 32,
           CC_BIAS | CC_VIEW_OUT, CS_ACT_RELU);
+  /* Whole and cut strips, of more channels than a block has threads for. */
+  cc_conv(x, "conv_depthwise_strips", CC4(2, 48, 11, 9), CC3(48, 3, 3), one, CC4(0, 1, 2, 1), one,
+          48, CC_BIAS | CC_VIEW_IN | CC_VIEW_OUT, CS_ACT_HARD_SWISH);
+  cc_conv(x, "conv_depthwise_strip_s2", CC4(1, 40, 13, 7), CC3(40, 3, 3), two, CC4(2, 0, 0, 2), one,
+          40, 0, CS_ACT_NONE);
+  cc_conv(x, "conv_depthwise_low", CC4(2, 32, 2, 5), CC3(32, 3, 3), one, p1, one, 32, CC_BIAS,
+          CS_ACT_NONE);
+  cc_conv(x, "conv_depthwise_5x5", CC4(2, 72, 10, 8), CC3(72, 5, 5), one, CC4(2, 2, 2, 2), one, 72,
+          CC_BIAS, CS_ACT_SWISH);
+  cc_conv(x, "conv_depthwise_5x5_s2", CC4(1, 48, 15, 14), CC3(48, 5, 5), two, CC4(1, 2, 2, 1), one,
+          48, CC_BIAS, CS_ACT_RELU);
+  cc_conv(x, "conv_depthwise_many", CC4(1, 1056, 6, 5), CC3(1056, 3, 3), one, p1, one, 1056,
+          CC_BIAS, CS_ACT_CLIP);
+  cc_conv(x, "conv_depthwise_7x7", CC4(1, 32, 9, 9), CC3(32, 7, 7), one, CC4(3, 3, 3, 3), one, 32,
+          CC_BIAS, CS_ACT_NONE);
 }
 
 /* Whole and partial stages and tiles of the tensor-core kernels, an image of fewer pixels than

@@ -158,7 +158,8 @@ def pad(net, attrs, _, x):
     half = x.ndim
     amounts = {axis: (attrs["pads"][axis], attrs["pads"][half + axis]) for axis in range(half)}
     placed = spread(net.layout, amounts, (0, 0)) if half == 4 else tuple(amounts.values())
-    return jnp.pad(x, placed, constant_values=attrs["value"])
+    how = {"constant_values": attrs["value"]} if attrs["mode"] == "constant" else {}
+    return jnp.pad(x, placed, attrs["mode"], **how)
 
 
 def chain(function):

@@ -230,6 +230,11 @@ typedef struct cs_session_options {
    * parts, which streams may keep to; NULL (default): a few splits into two, where the device has
    * any. USAGE: not numbers; BAD_INPUT: parts that the device cannot have. */
   const char *partition;
+  /* Policy "coselect": requests in flight that it plans for, at most CS_PIPELINE_MOST_SLOTS. 0, 1
+   * (default): one request's latency; more: the most requests a second of a pipeline of so many,
+   * with the memory limit holding for all their arenas together. USAGE where the device has no
+   * requests in flight, with no_graph, or beyond the most. */
+  int in_flight;
 } cs_session_options;
 CS_API void cs_session_options_init(cs_session_options *options);
 

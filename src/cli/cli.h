@@ -31,6 +31,7 @@ typedef struct cli_options {
   int64_t workspace_limit, memory_limit;
   int streams, samples, search_steps;
   int pipeline;          /* requests in flight; 0: not given */
+  int in_flight;         /* of them, that are planned for; 0: not given */
   double search_seconds; /* -1: not given */
   bool ablate, overlap, no_graph;
   const char *partition; /* NULL: not given */

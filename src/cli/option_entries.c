@@ -35,6 +35,11 @@ const cli_option_entry cli_option_entries[CLI_MAX_ENTRIES] = {
     {{"pipeline", KEY_PIPELINE, "N", 0,
       "Measure throughput and energy with one and with N (to 16) requests in flight, too", 1},
      CLI_RUNNING},
+    {{"in-flight", KEY_IN_FLIGHT, "N", 0,
+      "coselect: choose for most images a second with N (to 16) requests in flight, not for one "
+      "request's latency; shown by --pipeline",
+      1},
+     CLI_PLANNING},
     {{"no-graph", KEY_NO_GRAPH, NULL, 0,
       "Stream calls for every run instead of one CUDA graph (a CPU has no graphs)", 1},
      CLI_RUNNING},

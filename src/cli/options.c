@@ -28,12 +28,12 @@ static int64_t parse_integer(struct argp_state *state, const char *option, const
   return value;
 }
 
-static int parse_pipeline(struct argp_state *state, const char *text) {
+static int parse_requests(struct argp_state *state, const char *option, const char *text) {
   char *end;
   errno = 0;
   long value = strtol(text, &end, 10);
   if (end == text || *end || errno || value < 1 || value > CS_PIPELINE_MOST_SLOTS) {
-    argp_error(state, "--pipeline \"%s\": wanted requests in flight, 1 to %d", text,
+    argp_error(state, "--%s \"%s\": wanted requests in flight, 1 to %d", option, text,
                CS_PIPELINE_MOST_SLOTS);
   }
   return (int)value;
@@ -282,7 +282,10 @@ static error_t parse_option(int key, char *text, struct argp_state *state) {
       out->ablate = true;
       return 0;
     case KEY_PIPELINE:
-      out->pipeline = parse_pipeline(state, text);
+      out->pipeline = parse_requests(state, "pipeline", text);
+      return 0;
+    case KEY_IN_FLIGHT:
+      out->in_flight = parse_requests(state, "in-flight", text);
       return 0;
     case KEY_NO_GRAPH:
       out->no_graph = true;

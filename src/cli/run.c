@@ -277,6 +277,11 @@ static cs_status run_command(const cli_options *options) {
             "was there; %d cases given",
             n_cases);
   }
+  if (options->ablate && options->in_flight > 1) {
+    CS_FAIL(st, done, CS_CODE_USAGE,
+            "--ablate measures one request's latency, so it goes without --in-flight %d",
+            options->in_flight);
+  }
   CS_TRY(st, cli_check_plan_options(options), done);
   if (cli_device_is_simulated(options)) CS_TRY(st, run_check_simulated(options), done);
   CS_TRY(st, cli_check_writable(options->json), done);

@@ -144,12 +144,20 @@ static cs_status add_energy(cs_device *device, const windows *all, int n, json_t
   return CS_OK;
 }
 
-static cs_status make_record(const run_case *run, cs_pipeline *pipeline, const windows *all, int n,
-                             const cs_pipeline_check *check, json_t **out) {
+/* Requests in flight that a policy's plan was chosen for. */
+static int planned_for(const cli_options *options, const char *policy) {
+  bool chosen = strcmp(policy, "coselect") == 0 && options->in_flight > 1 && !options->plan;
+  return chosen ? options->in_flight : 1;
+}
+
+static cs_status make_record(const run_case *run, const char *policy, cs_pipeline *pipeline,
+                             const windows *all, int n, const cs_pipeline_check *check,
+                             json_t **out) {
   json_t *rates = json_array();
-  *out = json_pack("{s:i, s:s, s:b, s:I, s:o}", "in_flight", all[n - 1].in_flight, "how",
-                   cs_pipeline_how(pipeline), "copies", 1, "arena_bytes",
-                   (json_int_t)cs_pipeline_arena_bytes(pipeline), "rates", rates);
+  *out =
+      json_pack("{s:i, s:i, s:s, s:b, s:I, s:o}", "in_flight", all[n - 1].in_flight, "planned_for",
+                planned_for(run->options, policy), "how", cs_pipeline_how(pipeline), "copies", 1,
+                "arena_bytes", (json_int_t)cs_pipeline_arena_bytes(pipeline), "rates", rates);
   if (!*out) return cs_no_memory("a record of requests", 0);
   for (int k = 0; k < n; k++) {
     json_t *one = NULL;
@@ -173,7 +181,9 @@ static cs_status measure(run_case *run, double window_s, run_contender *contende
   CS_TRY(st, take_windows(pipeline, run->batch, window_s, all, n), done);
   if (checked) CS_TRY(st, cs_pipeline_verify(pipeline, &check), done);
   if (checked && !check.passed) run->passed = false;
-  CS_TRY(st, make_record(run, pipeline, all, n, checked ? &check : NULL, &contender->pipeline),
+  CS_TRY(st,
+         make_record(run, contender->policy, pipeline, all, n, checked ? &check : NULL,
+                     &contender->pipeline),
          done);
 done:
   cs_pipeline_destroy(pipeline);
@@ -230,6 +240,22 @@ static void print_problem(const run_contender *contender, cs_strbuf *text) {
   }
 }
 
+/* What coselect's plan was made for. */
+static void print_planned_for(const run_case *run, cs_strbuf *text) {
+  const cli_options *options = run->options;
+  const char *policy = run->contenders[run->n - 1].policy;
+  int in_flight = planned_for(options, policy);
+  if (strcmp(policy, "coselect") != 0 || options->plan) return;
+  if (in_flight > 1) {
+    cs_strbuf_printf(text, "coselect is planned for %d requests in flight.\n", in_flight);
+  } else if (options->pipeline > 1 && !run->on_cpu) {
+    cs_strbuf_printf(text,
+                     "coselect is planned for one request's latency; --in-flight %d plans for so "
+                     "many in flight.\n",
+                     options->pipeline);
+  }
+}
+
 void run_print_pipeline(const run_case *run, cs_strbuf *text) {
   const json_t *first = run->contenders[0].pipeline;
   if (!first) return;
@@ -243,5 +269,6 @@ void run_print_pipeline(const run_case *run, cs_strbuf *text) {
   const char *reason = json_string_value(json_object_get(first, "no_joules"));
   cs_strbuf_printf(text, "Joules of the whole board: %s.\n",
                    reason ? reason : "NVML's counter over all windows, nothing subtracted");
+  print_planned_for(run, text);
   for (int i = 0; i < run->n; i++) print_problem(&run->contenders[i], text);
 }

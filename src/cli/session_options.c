@@ -21,6 +21,7 @@ void cli_session_options(const cli_options *options, int64_t batch, cs_precision
   out->max_streams = options->streams;
   out->search_seconds = options->search_seconds;
   out->search_steps = options->search_steps;
+  out->in_flight = options->in_flight;
   out->no_graph = options->no_graph;
   out->partition = options->partition;
   out->frozen = options->frozen;

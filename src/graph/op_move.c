@@ -228,6 +228,7 @@ static int64_t cut(int64_t value, int64_t low, int64_t high) {
 
 cs_slice_range cs_slice_range_of(const cs_slice_attrs *slice, int k, int64_t extent) {
   int64_t start = slice->starts[k], end = slice->ends[k], step = slice->steps[k];
+  if (extent < 1) return (cs_slice_range){0, step, 0};
   if (start < 0) start += extent;
   if (end < 0) end += extent;
   bool back = step < 0;

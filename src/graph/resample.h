@@ -79,24 +79,23 @@ CS_EVERYWHERE double cs_resize_cubic(double a, double d) {
   return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a;
 }
 
-/* The elements that output index i is the weighted sum of: they follow each other from *first on,
- * and one outside the axis stands for the nearest inside (cs_resize_inside). Returns how many; 0:
- * the extrapolation value. */
-CS_EVERYWHERE int cs_resize_taps(const cs_resize_axis *axis, int64_t i, int64_t *first,
-                                 double weight[CS_RESIZE_TAPS]) {
+/* cs_resize_taps in axis->mode, which a kernel knows when it is compiled. */
+CS_EVERYWHERE int cs_resize_taps_in(cs_resize_mode mode, const cs_resize_axis *axis, int64_t i,
+                                    int64_t *first, double weight[CS_RESIZE_TAPS]) {
   double x = ((double)i + axis->add) * axis->times / axis->by + axis->offset;
   if (axis->crops && (x < 0 || x > (double)(axis->extent - 1))) return 0;
-  if (axis->mode == CS_RESIZE_NEAREST) {
+  if (mode == CS_RESIZE_NEAREST) {
     *first = cs_resize_nearest_to(axis->nearest, x);
     weight[0] = 1;
     return 1;
   }
   double below = floor(x), ratio = x - below;
-  int taps = axis->mode == CS_RESIZE_LINEAR ? 2 : 4;
+  const int taps = mode == CS_RESIZE_LINEAR ? 2 : 4;
   *first = (int64_t)below - (taps / 2 - 1);
-  if (taps == 2) weight[0] = 1 - ratio, weight[1] = ratio;
-  for (int t = 0; taps == 4 && t < 4; t++)
-    weight[t] = cs_resize_cubic(axis->cubic_coeff_a, ratio - (double)(t - 1));
+  for (int t = 0; t < taps; t++) {
+    double distance = ratio - (double)(t - (taps / 2 - 1));
+    weight[t] = taps == 2 ? 1 - fabs(distance) : cs_resize_cubic(axis->cubic_coeff_a, distance);
+  }
   if (!axis->exclude_outside) return taps;
   double sum = 0;
   for (int t = 0; t < taps; t++) {
@@ -105,6 +104,14 @@ CS_EVERYWHERE int cs_resize_taps(const cs_resize_axis *axis, int64_t i, int64_t 
   }
   for (int t = 0; t < taps; t++) weight[t] /= sum;
   return taps;
+}
+
+/* The elements that output index i is the weighted sum of: they follow each other from *first on,
+ * and one outside the axis stands for the nearest inside (cs_resize_inside). Returns how many; 0:
+ * the extrapolation value. */
+CS_EVERYWHERE int cs_resize_taps(const cs_resize_axis *axis, int64_t i, int64_t *first,
+                                 double weight[CS_RESIZE_TAPS]) {
+  return cs_resize_taps_in(axis->mode, axis, i, first, weight);
 }
 
 #endif

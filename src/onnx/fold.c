@@ -234,28 +234,24 @@ static cs_status fold_unsqueeze(cs_onnx_node *node, cs_onnx_value *const *inputs
   return alias_as(node, inputs[0], &shape);
 }
 
-static cs_status transpose_items(cs_onnx_node *node, const cs_onnx_value *from,
-                                 const cs_shape *shape) {
-  int64_t n = cs_onnx_count(shape), rows = shape->dims[0], columns = shape->dims[1];
-  cs_onnx_item *items = NULL;
-  CS_RETURN_IF_ERROR(new_items(n, &items));
-  for (int64_t i = 0; i < n; i++) items[i] = from->items[i % columns * rows + i / columns];
-  cs_onnx_give_items(node, from->dtype, shape, items);
-  return CS_OK;
-}
-
-/* Of a stored matrix, by reading it the other way round; of a vector, nothing. */
+/* Of a stored matrix, by reading it the other way round; of a vector, nothing; else computed. */
 static cs_status fold_transpose(cs_onnx_node *node, cs_onnx_value *const *inputs) {
   const cs_shape *from = &inputs[0]->data.shape;
   const Onnx__AttributeProto *perm = cs_onnx_attribute(node, "perm");
   if (from->rank < 2) return fold_identity(node, inputs);
   bool swaps = !perm || (perm->n_ints == 2 && perm->ints[0] == 1 && perm->ints[1] == 0);
-  if (from->rank != 2 || !swaps) {
-    return cs_onnx_refuse(node, "found a constant of %d axes, wanted a matrix", from->rank);
+  if (from->rank != 2 || !swaps || !(inputs[0]->tensor.message || inputs[0]->filled)) {
+    const cs_onnx_item *items;
+    CS_RETURN_IF_ERROR(cs_onnx_items(node->import, inputs[0], &items));
+    if (items) return cs_onnx_fold_permutation(node, inputs[0]);
+    return cs_onnx_refuse(
+        node,
+        "found a constant of %d axes and %lld numbers, wanted a stored matrix, or "
+        "at most %d numbers",
+        from->rank, (long long)cs_onnx_count(from), CS_ONNX_MOST_ITEMS);
   }
   cs_onnx_value other = *inputs[0];
   cs_shape shape = {2, {from->dims[1], from->dims[0]}};
-  if (!other.tensor.message && other.items) return transpose_items(node, &other, &shape);
   other.transposed = other.tensor.message && !other.transposed;
   other.items = NULL; /* in the old order */
   return cs_onnx_give_alias(node, &other, &shape, other.dtype);

@@ -7,6 +7,8 @@
 
 cs_status cs_onnx_fold_gather(cs_onnx_node *node, cs_onnx_value *const *inputs) CS_MUST_USE;
 cs_status cs_onnx_fold_slice(cs_onnx_node *node, cs_onnx_value *const *inputs) CS_MUST_USE;
+/* Transpose of a constant whose items are read. */
+cs_status cs_onnx_fold_permutation(cs_onnx_node *node, const cs_onnx_value *input) CS_MUST_USE;
 cs_status cs_onnx_fold_concat(cs_onnx_node *node, cs_onnx_value *const *inputs) CS_MUST_USE;
 /* Add, Sub, Mul, Div, Pow, Max, Min of equal shapes, or with one number. */
 cs_status cs_onnx_fold_arithmetic(cs_onnx_node *node, cs_onnx_value *const *inputs) CS_MUST_USE;

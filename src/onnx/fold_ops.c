@@ -41,49 +41,71 @@ cs_status cs_onnx_fold_gather(cs_onnx_node *node, cs_onnx_value *const *inputs) 
   return CS_OK;
 }
 
-/* One bound of a Slice along the only axis: an attribute list before opset 10, then an input. */
-static cs_status slice_bound(cs_onnx_node *node, cs_onnx_value *const *inputs, const char *name,
-                             size_t i, int64_t *out) {
-  if (node->import->opset < 10) {
-    const Onnx__AttributeProto *list = cs_onnx_attribute(node, name);
-    if (list && list->n_ints == 1) *out = list->ints[0];
-    if (!list || list->n_ints == 1) return CS_OK;
-    return cs_onnx_refuse(node, "attribute %s: found %zu numbers, wanted one", name, list->n_ints);
+/* A constant's elements taken with a stride along each axis of the result. */
+typedef struct strided {
+  cs_shape shape;
+  int64_t first, strides[CS_MAX_RANK];
+} strided;
+
+static strided row_major(const cs_shape *shape) {
+  strided all = {.shape = *shape};
+  int64_t stride = 1;
+  for (int i = shape->rank - 1; i >= 0; i--) {
+    all.strides[i] = stride;
+    stride *= shape->dims[i];
   }
-  const cs_onnx_value *value = i < node->proto->n_input ? inputs[i] : NULL;
-  if (!value) return CS_OK;
-  if (cs_onnx_count(&value->data.shape) != 1 || value->items[0].times_n) {
-    return cs_onnx_refuse(node, "input %s: found other than one number", name);
+  return all;
+}
+
+static cs_status give_strided(cs_onnx_node *node, const cs_onnx_value *from, const strided *taken) {
+  int64_t n = cs_onnx_count(&taken->shape);
+  cs_onnx_item *items = NULL;
+  CS_RETURN_IF_ERROR(new_items(n, &items));
+  for (int64_t i = 0; i < n; i++) {
+    int64_t at = taken->first, rest = i;
+    for (int axis = taken->shape.rank - 1; axis >= 0; axis--) {
+      at += rest % taken->shape.dims[axis] * taken->strides[axis];
+      rest /= taken->shape.dims[axis];
+    }
+    items[i] = from->items[at];
   }
-  *out = value->items[0].whole;
+  cs_onnx_give_items(node, from->dtype, &taken->shape, items);
   return CS_OK;
 }
 
 cs_status cs_onnx_fold_slice(cs_onnx_node *node, cs_onnx_value *const *inputs) {
-  int64_t n = cs_onnx_count(&inputs[0]->data.shape), begin = 0, end = INT64_MAX, axis = 0, step = 1;
-  cs_onnx_item *items = NULL;
-  bool good;
-  CS_RETURN_IF_ERROR(want_vector(node, inputs[0], &good));
-  CS_RETURN_IF_ERROR(slice_bound(node, inputs, "starts", 1, &begin));
-  CS_RETURN_IF_ERROR(slice_bound(node, inputs, "ends", 2, &end));
-  CS_RETURN_IF_ERROR(slice_bound(node, inputs, "axes", 3, &axis));
-  CS_RETURN_IF_ERROR(slice_bound(node, inputs, "steps", 4, &step));
-  if (!good || node->refused) return CS_OK;
-  if (axis != 0 || step != 1) {
-    if (axis != -1 || step != 1) {
-      return cs_onnx_refuse(node, "found axis %lld and step %lld, wanted 0 and 1", (long long)axis,
-                            (long long)step);
-    }
+  cs_slice_attrs slice = {0};
+  strided taken = row_major(&inputs[0]->data.shape);
+  CS_RETURN_IF_ERROR(cs_onnx_read_slice(node, taken.shape.rank, &slice));
+  if (node->refused) return CS_OK;
+  for (int k = 0; k < slice.n_axes; k++) {
+    int64_t *extent = &taken.shape.dims[slice.axes[k]], *stride = &taken.strides[slice.axes[k]];
+    cs_slice_range range = cs_slice_range_of(&slice, k, *extent);
+    taken.first += range.first * *stride;
+    *extent = range.count;
+    *stride *= range.step;
   }
-  if (begin < 0) begin += n;
-  if (end < 0) end += n;
-  begin = cs_max_i64(0, cs_min_i64(begin, n));
-  end = cs_max_i64(begin, cs_min_i64(end, n));
-  cs_shape shape = {.rank = 1, .dims = {end - begin}};
-  CS_RETURN_IF_ERROR(new_items(end - begin, &items));
-  for (int64_t i = begin; i < end; i++) items[i - begin] = inputs[0]->items[i];
-  cs_onnx_give_items(node, inputs[0]->dtype, &shape, items);
-  return CS_OK;
+  return give_strided(node, inputs[0], &taken);
+}
+
+cs_status cs_onnx_fold_permutation(cs_onnx_node *node, const cs_onnx_value *input) {
+  const cs_shape *from = &input->data.shape;
+  strided all = row_major(from), taken = {.shape = {.rank = from->rank}};
+  int64_t perm[CS_MAX_RANK];
+  bool seen[CS_MAX_RANK] = {false};
+  CS_RETURN_IF_ERROR(cs_onnx_ints(node, "perm", from->rank, 0, 0, perm));
+  if (node->refused) return CS_OK;
+  for (int i = 0; i < from->rank; i++) {
+    if (!cs_onnx_attribute(node, "perm")) perm[i] = from->rank - 1 - i;
+    if (perm[i] >= from->rank || seen[perm[i]]) {
+      return cs_onnx_refuse(node, "attribute perm: found %lld, wanted every axis once",
+                            (long long)perm[i]);
+    }
+    seen[perm[i]] = true;
+    taken.shape.dims[i] = from->dims[perm[i]];
+    taken.strides[i] = all.strides[perm[i]];
+  }
+  return give_strided(node, input, &taken);
 }
 
 cs_status cs_onnx_fold_concat(cs_onnx_node *node, cs_onnx_value *const *inputs) {

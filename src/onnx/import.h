@@ -251,6 +251,8 @@ cs_status cs_onnx_expand(cs_onnx_node *node) CS_MUST_USE;
 cs_status cs_onnx_resize(cs_onnx_node *node) CS_MUST_USE;
 cs_status cs_onnx_upsample(cs_onnx_node *node) CS_MUST_USE;
 
+/* Starts, ends, axes and steps, axes made non-negative, bounds as they are given. */
+cs_status cs_onnx_read_slice(cs_onnx_node *node, int rank, cs_slice_attrs *slice) CS_MUST_USE;
 /* The input under another shape: nothing, a Flatten or a Reshape. */
 cs_status cs_onnx_as_shape(cs_onnx_node *node, const cs_onnx_data *input,
                            const cs_shape *wanted) CS_MUST_USE;

@@ -14,7 +14,7 @@ static cs_attrs slice_of(int64_t axis, int64_t start, int64_t end, int64_t step)
 /* ---- Slice ---- */
 
 /* Lists of as many numbers: what is given as inputs from opset 10 on. */
-static cs_status read_slice(cs_onnx_node *node, int rank, cs_slice_attrs *slice) {
+cs_status cs_onnx_read_slice(cs_onnx_node *node, int rank, cs_slice_attrs *slice) {
   int n_ends, n_axes, n_steps = -1;
   CS_RETURN_IF_ERROR(
       cs_onnx_list(node, "starts", 1, 10, CS_MAX_RANK, slice->starts, &slice->n_axes));
@@ -27,12 +27,15 @@ static cs_status read_slice(cs_onnx_node *node, int rank, cs_slice_attrs *slice)
   int n = slice->n_axes;
   for (int i = 0; i < n && n_axes < 0; i++) slice->axes[i] = i;
   for (int i = 0; i < n && n_steps < 0; i++) slice->steps[i] = 1;
-  bool alike = n_ends == n && (n_axes < 0 || n_axes == n) && (n_steps < 0 || n_steps == n);
+  bool moves = true;
+  for (int i = 0; i < n; i++) moves = moves && slice->steps[i] != 0;
+  bool alike = moves && n_ends == n && (n_axes < 0 || n_axes == n) && (n_steps < 0 || n_steps == n);
   if (n > 0 && n <= rank && alike) return CS_OK;
-  return cs_onnx_refuse(node,
-                        "found %d starts, %d ends, %d axes and %d steps, wanted as many of each, "
-                        "for a tensor of %d axes",
-                        n, n_ends, n_axes, n_steps, rank);
+  return cs_onnx_refuse(
+      node,
+      "found %d starts, %d ends, %d axes and %d steps, wanted as many of each, no step of 0, "
+      "for a tensor of %d axes",
+      n, n_ends, n_axes, n_steps, rank);
 }
 
 /* Leaves out the axes of which everything is taken, the batch's among them. */
@@ -57,7 +60,7 @@ cs_status cs_onnx_slice(cs_onnx_node *node) {
   bool there;
   CS_RETURN_IF_ERROR(cs_onnx_data_in(node, 0, &input, &there));
   if (!there) return CS_OK;
-  CS_RETURN_IF_ERROR(read_slice(node, input.shape.rank, &attrs.slice));
+  CS_RETURN_IF_ERROR(cs_onnx_read_slice(node, input.shape.rank, &attrs.slice));
   if (node->refused) return CS_OK;
   if (!node->import->model->as_written) drop_whole_axes(&attrs.slice, &input.shape);
   if (!attrs.slice.n_axes) return cs_onnx_become(node, CS_OP_IDENTITY, NULL, &input, 1);

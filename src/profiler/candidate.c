@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profiler/profile.h"
+
 void cs_candidate_clear(cs_candidate *candidate) {
   free(candidate->id);
   free(candidate->family);
@@ -53,4 +55,12 @@ void cs_candidate_list_free(cs_candidate_list *list) {
   for (size_t i = 0; i < list->n; i++) cs_candidate_clear(&list->items[i]);
   free(list->items);
   memset(list, 0, sizeof *list);
+}
+
+/* ---- Which operations have which candidates ---- */
+
+/* Until 6 all operations; 7: strips of depthwise convolutions (cuda.depthwise_strip). */
+int cs_candidates_since(const char *signature) {
+  const char *groups = strncmp(signature, "Conv ", 5) == 0 ? strstr(signature, " g=") : NULL;
+  return groups && strtol(groups + 3, NULL, 10) > 1 ? 7 : 6;
 }

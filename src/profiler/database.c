@@ -276,7 +276,7 @@ static bool covers(const cs_op_profile *operation, const cs_completion *wanted, 
 }
 
 bool cs_op_profile_covers(const cs_op_profile *operation, const cs_completion *wanted) {
-  return covers(operation, wanted, CS_CANDIDATES_VERSION);
+  return operation && covers(operation, wanted, cs_candidates_since(operation->signature));
 }
 
 bool cs_op_profile_covered_once(const cs_op_profile *operation, const cs_completion *wanted) {

@@ -10,7 +10,10 @@
 #define CS_MEASURE_VERSION 1
 /* Bump when a backend offers other candidates: what is measured stays, but operations are
  * enumerated and measured again. */
-#define CS_CANDIDATES_VERSION 6
+#define CS_CANDIDATES_VERSION 7
+/* The last version that brought an operation of this signature other candidates: what an earlier
+ * one enumerated is not all. */
+int cs_candidates_since(const char *signature);
 
 typedef struct cs_measurement {
   double cold_us; /* median; inputs and weights rotated over more than twice the cache */

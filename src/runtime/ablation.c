@@ -296,12 +296,17 @@ cs_status cs_session_ablate(cs_session *session, const char *policy, char **json
   if (!session->planned.choices) {
     return cs_error(CS_CODE_USAGE, "a loaded plan is run without the profile: nothing to ablate");
   }
+  if (cs_session_in_flight(session) > 1) {
+    return cs_error(CS_CODE_USAGE,
+                    "an ablation is of one request's latency, so it goes without in_flight %d",
+                    cs_session_in_flight(session));
+  }
   input = cs_planning_input(session);
   list = json_array();
   CS_TRY(st, base_of(session, &input, policy, &base), done);
   CS_TRY(st, cs_configuration_of_plan(session->planned.plan, input.choices, &own), done);
   CS_TRY(st, cs_coselect_create(&input, &m.model), done);
-  CS_TRY(st, cs_bench_create(session, &input, &bench), done);
+  CS_TRY(st, cs_bench_create(session, &input, 1, &bench), done);
   CS_TRY(st, measure(bench, &m, list), done);
   CS_TRY(st, measure_alone(session, &m, bench, list), done);
   st = to_text(policy, list, json);

@@ -106,7 +106,7 @@ static cs_status measure(cs_session *session, const cs_policy_input *input, cs_b
   plain.model = NULL; /* what is measured needs no predicted timeline */
   if (bench) return measure_on(session, bench, early, pair);
   CS_RETURN_IF_ERROR(cs_session_generate_inputs(session));
-  CS_RETURN_IF_ERROR(cs_bench_create(session, &plain, &own));
+  CS_RETURN_IF_ERROR(cs_bench_create(session, &plain, 1, &own));
   cs_status st = measure_on(session, own, early, pair);
   cs_bench_destroy(own);
   return st;

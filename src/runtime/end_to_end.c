@@ -92,9 +92,41 @@ static cs_status run_double(double_run *run, const float *const *inputs) {
   return CS_OK;
 }
 
-cs_status cs_end_to_end_error(const cs_graph *graph, const cs_params *params,
-                              const float *const *inputs, const float *const *outputs,
-                              double *rel_l2) {
+/* ---- The outputs, kept for other policies' ---- */
+
+void cs_known_outputs_clear(cs_known_outputs *known) {
+  for (int o = 0; known->values && o < known->n; o++) free(known->values[o]);
+  free(known->values);
+  *known = (cs_known_outputs){0};
+}
+
+static cs_status hash_of(const cs_graph *graph, const float *const *inputs, uint64_t *out) {
+  *out = cs_graph_hash(graph);
+  for (int i = 0; i < graph->n_inputs; i++) {
+    int64_t count;
+    CS_RETURN_IF_ERROR(cs_shape_elements(&graph->values[graph->inputs[i]].shape, &count));
+    *out = cs_hash_bytes(*out, inputs[i], (size_t)count * sizeof(float));
+  }
+  return CS_OK;
+}
+
+static cs_status copy_outputs(const double_run *run, cs_known_outputs *out) {
+  const cs_graph *graph = run->graph;
+  out->values = cs_calloc((size_t)graph->n_outputs, sizeof *out->values);
+  if (!out->values) return cs_no_memory("outputs", (size_t)graph->n_outputs);
+  out->n = graph->n_outputs;
+  for (int o = 0; o < graph->n_outputs; o++) {
+    int64_t count;
+    CS_RETURN_IF_ERROR(cs_shape_elements(&graph->values[graph->outputs[o]].shape, &count));
+    out->values[o] = cs_calloc((size_t)count, sizeof(double));
+    if (!out->values[o]) return cs_no_memory("an output", (size_t)count * sizeof(double));
+    memcpy(out->values[o], run->values[graph->outputs[o]], (size_t)count * sizeof(double));
+  }
+  return CS_OK;
+}
+
+static cs_status compute_outputs(const cs_graph *graph, const cs_params *params,
+                                 const float *const *inputs, cs_known_outputs *out) {
   cs_status st = CS_OK;
   double_run run = {.graph = graph, .params = params};
   run.values = cs_calloc((size_t)graph->n_values, sizeof *run.values);
@@ -104,24 +136,42 @@ cs_status cs_end_to_end_error(const cs_graph *graph, const cs_params *params,
     goto done;
   }
   CS_TRY(st, run_double(&run, inputs), done);
-  double error = 0, norm = 0;
-  for (int o = 0; o < graph->n_outputs; o++) {
-    int64_t count;
-    const double *wanted = run.values[graph->outputs[o]];
-    CS_TRY(st, cs_shape_elements(&graph->values[graph->outputs[o]].shape, &count), done);
-    for (int64_t e = 0; e < count; e++) {
-      bool same = isnan(wanted[e]) ? isnan(outputs[o][e]) : outputs[o][e] == wanted[e];
-      if (same && !isfinite(wanted[e])) continue;
-      error += (outputs[o][e] - wanted[e]) * (outputs[o][e] - wanted[e]);
-      norm += wanted[e] * wanted[e];
-    }
-  }
-  *rel_l2 = norm > 0 ? sqrt(error / norm) : sqrt(error);
+  st = copy_outputs(&run, out);
 done:
   for (int v = 0; run.values && v < graph->n_values; v++) free(run.values[v]);
   free(run.values);
   free(run.readers_left);
   return st;
+}
+
+cs_status cs_known_outputs_make(const cs_graph *graph, const cs_params *params,
+                                const float *const *inputs, cs_known_outputs *known) {
+  uint64_t hash;
+  CS_RETURN_IF_ERROR(hash_of(graph, inputs, &hash));
+  if (known->values && known->hash == hash) return CS_OK;
+  cs_known_outputs_clear(known);
+  cs_status st = compute_outputs(graph, params, inputs, known);
+  known->hash = hash;
+  if (st != CS_OK) cs_known_outputs_clear(known);
+  return st;
+}
+
+cs_status cs_end_to_end_error(const cs_graph *graph, const cs_known_outputs *wanted,
+                              const float *const *outputs, double *rel_l2) {
+  double error = 0, norm = 0;
+  for (int o = 0; o < graph->n_outputs; o++) {
+    int64_t count;
+    const double *value = wanted->values[o];
+    CS_RETURN_IF_ERROR(cs_shape_elements(&graph->values[graph->outputs[o]].shape, &count));
+    for (int64_t e = 0; e < count; e++) {
+      bool same = isnan(value[e]) ? isnan(outputs[o][e]) : outputs[o][e] == value[e];
+      if (same && !isfinite(value[e])) continue;
+      error += (outputs[o][e] - value[e]) * (outputs[o][e] - value[e]);
+      norm += value[e] * value[e];
+    }
+  }
+  *rel_l2 = norm > 0 ? sqrt(error / norm) : sqrt(error);
+  return CS_OK;
 }
 
 /* ---- PyTorch's own error, from models/errors.json (`convsched.errors/1`) ---- */

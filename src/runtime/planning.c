@@ -70,6 +70,32 @@ static cs_status open_model(const cs_device_info *info, cs_sm_model **out) {
   return info->unit.threads > 0 ? cs_sm_model_create(info, NULL, out) : CS_OK;
 }
 
+int cs_session_in_flight(const cs_session *session) {
+  return session->settings.options.in_flight > 1 ? session->settings.options.in_flight : 1;
+}
+
+cs_status cs_session_schedules_signature(const cs_session *session, const cs_program *program,
+                                         char **out) {
+  char *of_program = NULL;
+  int in_flight = cs_session_in_flight(session);
+  CS_RETURN_IF_ERROR(
+      cs_program_signature(program, !session->settings.options.no_graph, &of_program));
+  if (in_flight == 1) {
+    *out = of_program;
+    return CS_OK;
+  }
+  cs_strbuf text = {0};
+  cs_strbuf_printf(&text, "%s with %d in flight", of_program, in_flight);
+  free(of_program);
+  return cs_strbuf_take(&text, out);
+}
+
+/* Each request in flight has an arena of its own. 0: no limit. */
+static int64_t memory_limit_of(const cs_session *session) {
+  int64_t limit = session->settings.options.memory_limit;
+  return limit > 0 ? cs_max_i64(1, limit / cs_session_in_flight(session)) : 0;
+}
+
 cs_policy_input cs_planning_input(const cs_session *session) {
   const cs_session_options *options = &session->settings.options;
   const cs_device_info *info = session->device->backend->vtable->info(session->device->backend);
@@ -77,7 +103,7 @@ cs_policy_input cs_planning_input(const cs_session *session) {
                            .choices = session->planned.choices,
                            .max_streams = streams_of(session, info),
                            .workspace_limit = options->workspace_limit,
-                           .memory_limit = options->memory_limit,
+                           .memory_limit = memory_limit_of(session),
                            .seed = options->seed,
                            .device_identity = info->identity,
                            .device = info,
@@ -106,8 +132,7 @@ static cs_status use_known_stages(const cs_session *session, cs_stage_report *re
 /* What was measured of whole schedules of the input's program, as the profile has it now. */
 static cs_status find_schedules(const cs_session *session, cs_policy_input *input) {
   char *signature = NULL;
-  CS_RETURN_IF_ERROR(
-      cs_program_signature(input->program, !session->settings.options.no_graph, &signature));
+  CS_RETURN_IF_ERROR(cs_session_schedules_signature(session, input->program, &signature));
   input->schedules = cs_profile_find(session->device->profile, signature);
   free(signature);
   return CS_OK;
@@ -211,7 +236,9 @@ static cs_status make_plan(cs_session *session, const cs_policy *policy, const c
   cs_status st = plan_by(session, policy, &input);
   if (st == CS_OK) st = cs_sequential_memory(&input, &planned->sequential);
   cs_planning_input_close(&input);
-  if (policy == &cs_policy_coselect) st = cs_consider_one_stream(session, measure, st);
+  if (policy == &cs_policy_coselect && cs_session_in_flight(session) == 1) {
+    st = cs_consider_one_stream(session, measure, st);
+  }
   if (st == CS_OK && input.memory_limit > 0) {
     cs_log(&session->device->logger, CS_LOG_INFO,
            "memory limit %lld: %s on %d streams takes %lld bytes, %lld of them workspace",
@@ -270,8 +297,18 @@ static cs_status find_policy(const char *name, const cs_policy **out) {
   return st;
 }
 
+static cs_status check_in_flight(const cs_session *session) {
+  const cs_backend_vtable *vtable = session->device->backend->vtable;
+  int in_flight = cs_session_in_flight(session);
+  if (in_flight == 1 || vtable->requests_create) return CS_OK;
+  return cs_error(CS_CODE_USAGE,
+                  "in_flight %d: this device (%s) has no requests in flight to plan for", in_flight,
+                  vtable->name);
+}
+
 cs_status cs_planning_begin(cs_session *session, cs_measure_options *measure) {
   const cs_session_options *options = &session->settings.options;
+  CS_RETURN_IF_ERROR(check_in_flight(session));
   if (options->refresh) CS_RETURN_IF_ERROR(cs_device_must_compute(session->device, "refresh"));
   cs_planned *planned = &session->planned;
   const cs_device_info *info = session->device->backend->vtable->info(session->device->backend);

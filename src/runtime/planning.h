@@ -25,6 +25,13 @@ cs_status cs_bans_check(const cs_profile *profile, const cs_program *program,
                         const cs_settings *settings, const bool *seen) CS_MUST_USE;
 void cs_choices_free(cs_task_choices *choices, int n_tasks);
 
+/* Requests in flight that are planned for; 1: one request's latency counts. */
+int cs_session_in_flight(const cs_session *session);
+/* Under what the profile keeps what was measured of a program's whole schedules: those for requests
+ * in flight apart from those for latency. free() releases *out. */
+cs_status cs_session_schedules_signature(const cs_session *session, const cs_program *program,
+                                         char **out) CS_MUST_USE;
+
 /* What the session's policy gets; program and choices are there. */
 cs_policy_input cs_planning_input(const cs_session *session);
 /* The same with the model of timelines and what was measured of whole schedules, to plan again as

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/planning.h"
+
 #define QUICK_SAMPLES 2 /* pairs after which most are seen to be no faster */
 #define QUICK_WORSE 0.004
 #define FIRST_SAMPLES 5
@@ -173,6 +175,7 @@ static cs_status try_wholes(cs_search *s, cs_configuration *starts, int *n, bool
   CS_TRY(st, begin(s, starts, *n, confirmed ? policies : 0, begun), done);
   if (!*begun) goto done;
   for (int i = 0; i < policies; i++) CS_TRY(st, try_one(s, &starts[i], true), done);
+  if (s->in_flight) CS_TRY(st, cs_search_in_flight_wholes(s, starts, policies), done);
   for (int i = confirmed; i < n_earlier && !cs_search_is_over(s); i++) {
     CS_TRY(st, try_one(s, &earlier[i], true), done);
   }
@@ -187,9 +190,20 @@ done:
 
 /* ---- Rounds ---- */
 
+/* What there is to gain where the device is full: the model's timelines are of one request. */
+static cs_status run_round_in_flight(cs_search *s) {
+  CS_RETURN_IF_ERROR(cs_search_early_at_all(s));
+  CS_RETURN_IF_ERROR(cs_search_in_flight_candidates(s));
+  CS_RETURN_IF_ERROR(cs_search_merges(s));
+  CS_RETURN_IF_ERROR(cs_search_hints(s));
+  CS_RETURN_IF_ERROR(cs_search_streams(s));
+  return cs_search_early(s);
+}
+
 /* Everything once, from the best. What gains most for its time comes first: time is up before a
  * round ends on large networks. */
 static cs_status run_round(cs_search *s, const cs_configuration *starts, int n) {
+  if (s->in_flight) return run_round_in_flight(s);
   CS_RETURN_IF_ERROR(cs_search_early_at_all(s));
   CS_RETURN_IF_ERROR(cs_search_candidates(s));
   CS_RETURN_IF_ERROR(cs_search_blocks(s, starts, n));
@@ -242,7 +256,7 @@ static cs_status run_search(cs_search *s) {
   /* Under a memory limit as the policies hold it: what they plan without may not fit. */
   bool limited = s->input->memory_limit > 0;
   CS_TRY(st, cs_coselect_starts(limited ? s->limited : s->input, limited, starts, &n), done);
-  for (int i = 0; i < n; i++) { /* as they will run */
+  for (int i = 0; i < n && !s->in_flight; i++) { /* as they will run */
     CS_TRY(st, cs_choose_early(s->session, s->input, s->bench, &starts[i]), done);
   }
   CS_TRY(st, try_wholes(s, starts, &n, &begun), done);
@@ -256,9 +270,10 @@ static cs_status run_search(cs_search *s) {
                               .threads = s->input->max_streams};
   CS_TRY(st, cs_profile_mark_completion(s->profile, s->name, &completion), done);
   cs_log(&s->session->device->logger, CS_LOG_INFO,
-         "search: %d schedules measured in %.1f s, %d taken%s: %.1f us (sequential %.1f)",
+         "search: %d schedules measured in %.1f s, %d taken%s: %.1f us%s (sequential %.1f)",
          s->measured, cs_now_seconds() - s->begun, s->accepted,
-         converged ? ", nothing faster left to try" : "", s->best_us, s->sequential_us);
+         converged ? ", nothing faster left to try" : "", s->best_us,
+         s->in_flight ? " a request" : "", s->sequential_us);
   cs_search_log_comparisons(s);
 done:
   for (int i = 0; i < CS_COSELECT_STARTS; i++) cs_configuration_free(&starts[i]);
@@ -279,8 +294,9 @@ cs_status cs_search_schedules(cs_session *session, const cs_policy_input *input)
   cs_policy_input plain = *input;
   plain.model = NULL; /* what is measured needs no predicted timeline */
   cs_search s = {.session = session, .input = &plain, .limited = input};
+  int in_flight = cs_session_in_flight(session);
   if (options->frozen || options->search_seconds == 0) return CS_OK;
-  CS_TRY(st, cs_program_signature(input->program, !options->no_graph, &signature), done);
+  CS_TRY(st, cs_session_schedules_signature(session, input->program, &signature), done);
   s.signature = signature;
   CS_TRY(st, cs_device_profile(session->device, session->settings.cache_dir, &s.profile), done);
   CS_TRY(st, cs_search_name(session, input, signature, &name), done);
@@ -292,9 +308,11 @@ cs_status cs_search_schedules(cs_session *session, const cs_policy_input *input)
   s.seconds = seconds - s.fallback_seconds;
   CS_TRY(st, cs_session_generate_inputs(session), done);
   CS_TRY(st, cs_coselect_create(&plain, &s.model), done);
-  CS_TRY(st, cs_bench_create(session, &plain, &s.bench), done);
+  CS_TRY(st, cs_bench_create(session, &plain, in_flight, &s.bench), done);
+  if (in_flight > 1) CS_TRY(st, cs_search_know_in_flight(&s, in_flight), done);
   st = run_search(&s);
 done:
+  cs_search_forget_in_flight(&s);
   cs_bench_destroy(s.bench);
   cs_coselect_destroy(s.model);
   cs_configuration_free(&s.best);
@@ -339,8 +357,7 @@ cs_status cs_search_candidates_of(cs_session *session, cs_coselect *model, cs_be
                  .seconds = seconds,
                  .anew = true};
   *out = (cs_configuration){0};
-  CS_RETURN_IF_ERROR(
-      cs_program_signature(input->program, !session->settings.options.no_graph, &signature));
+  CS_RETURN_IF_ERROR(cs_session_schedules_signature(session, input->program, &signature));
   s.signature = signature;
   CS_TRY(st, cs_device_profile(session->device, session->settings.cache_dir, &s.profile), done);
   CS_TRY(st, run_candidate_rounds(&s, base, other), done);

@@ -13,12 +13,14 @@
  * session has parameters, inputs, program and choices; `input` is what its policy will get. */
 cs_status cs_search_schedules(cs_session *session, const cs_policy_input *input) CS_MUST_USE;
 
-/* ---- search_bench.c: two schedules of one program, timed in turn ---- */
+/* ---- search_bench.c, search_prepared.c: two schedules of one program, timed in turn ---- */
 
 typedef enum cs_bench_slot { CS_BENCH_BEST, CS_BENCH_TRIAL, CS_BENCH_SLOTS } cs_bench_slot;
 
 typedef struct cs_bench cs_bench;
-cs_status cs_bench_create(cs_session *session, const cs_policy_input *input,
+/* `in_flight` 1: by the latency of one request; more, on a backend that has requests in flight: by
+ * the time from one end of a request to the next with so many in flight, inputs on the device. */
+cs_status cs_bench_create(cs_session *session, const cs_policy_input *input, int in_flight,
                           cs_bench **out) CS_MUST_USE;
 void cs_bench_destroy(cs_bench *bench);
 /* Plans and realises a configuration; candidates and weights are kept for the next ones. NOT_FOUND,
@@ -39,7 +41,7 @@ int64_t cs_bench_workspace(const cs_bench *bench, cs_bench_slot slot);
 const cs_plan *cs_bench_plan(const cs_bench *bench, cs_bench_slot slot);
 #define CS_BENCH_SAMPLES 50 /* of a comparison, at most */
 
-/* Latency samples of both slots in turn, so that a drifting clock meets both. */
+/* Samples of both slots in turn, so that a drifting clock meets both. */
 typedef struct cs_bench_pairs {
   double best[CS_BENCH_SAMPLES], trial[CS_BENCH_SAMPLES];
   double best_us, trial_us, ratio; /* medians; ratio: trial / best, pair by pair */

@@ -1,96 +1,20 @@
+#include "runtime/search_bench.h"
+
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "backend/reference/reference.h"
-#include "runtime/search.h"
+#include "runtime/pipeline.h"
 
-/* A candidate of a task, prepared. Candidates of a task whose packed weights are the same bytes
- * share them on the device. */
-typedef struct prepared {
-  cs_exec *exec; /* NULL: not yet */
-  void *weights; /* its own, or those of another candidate of the task */
-  uint64_t packed_hash;
-  int64_t packed_bytes;
-  bool owns;
-} prepared;
-
-typedef struct timed_schedule {
-  cs_plan *plan;
-  cs_realised realised; /* its arena is kept for the next plan */
-  int64_t arena_capacity;
-  void **input_at; /* per graph input: where in the arena it lies; NULL: nowhere */
-} timed_schedule;
-
-struct cs_bench {
-  cs_session *session;
-  const cs_policy_input *input;
-  prepared **prepared; /* [task][choice] */
-  timed_schedule slots[CS_BENCH_SLOTS];
-  void **inputs; /* per graph input: as it lies in the tensor */
-};
+/* Of a burst, for each request in flight: until as many are in flight, timed, and until none is. */
+#define LEAD 1
+#define MOST_TIMED 3
+#define TAIL 1
+#define BURST_US 3000.0 /* fewer are timed where these take longer */
 
 static cs_backend *backend_of(const cs_bench *bench) {
   return bench->session->device->backend;
-}
-
-/* ---- Candidates ---- */
-
-static cs_status upload(const cs_bench *bench, int task, prepared *p) {
-  const cs_backend_vtable *vtable = backend_of(bench)->vtable;
-  cs_status st = CS_OK;
-  void *host = NULL;
-  p->packed_bytes = vtable->exec_weight_bytes(p->exec);
-  if (p->packed_bytes == 0) return CS_OK;
-  host = cs_calloc(1, (size_t)p->packed_bytes);
-  if (!host) return cs_no_memory("packed weights", (size_t)p->packed_bytes);
-  CS_TRY(st,
-         cs_pack_weights(backend_of(bench), bench->session->shared->params, bench->input->program,
-                         task, p->exec, host),
-         done);
-  p->packed_hash = cs_hash_bytes(CS_HASH_SEED, host, (size_t)p->packed_bytes);
-  for (int i = 0; i < bench->input->choices[task].n; i++) {
-    const prepared *other = &bench->prepared[task][i];
-    if (other == p || !other->weights || other->packed_bytes != p->packed_bytes ||
-        other->packed_hash != p->packed_hash) {
-      continue;
-    }
-    p->weights = other->weights;
-    goto done;
-  }
-  CS_TRY(st, vtable->allocate(backend_of(bench), p->packed_bytes, &p->weights), done);
-  p->owns = true;
-  st = vtable->upload(backend_of(bench), p->weights, host, p->packed_bytes);
-done:
-  free(host);
-  return st;
-}
-
-/* One whose weights did not get onto the device must not pass for prepared. */
-static void forget(const cs_bench *bench, prepared *p) {
-  const cs_backend_vtable *vtable = backend_of(bench)->vtable;
-  if (p->owns) vtable->release(backend_of(bench), p->weights);
-  if (p->exec) vtable->exec_destroy(p->exec);
-  memset(p, 0, sizeof *p);
-}
-
-static cs_status prepare(const cs_bench *bench, int task, int choice) {
-  prepared *p = &bench->prepared[task][choice];
-  const cs_task *t = &bench->input->program->tasks[task];
-  if (p->exec) return CS_OK;
-  const cs_candidate *candidate = bench->input->choices[task].choices[choice].candidate;
-  cs_status st =
-      backend_of(bench)->vtable->prepare(backend_of(bench), &t->desc, candidate, &p->exec);
-  if (st == CS_OK) st = upload(bench, task, p);
-  if (st != CS_OK) forget(bench, p);
-  return cs_annotate(st, "%s, candidate %s: ", t->name, candidate->id);
-}
-
-cs_status cs_bench_prepared(cs_bench *bench, int task, int choice, const cs_exec **exec,
-                            const void **weights) {
-  CS_RETURN_IF_ERROR(prepare(bench, task, choice));
-  *exec = bench->prepared[task][choice].exec;
-  *weights = bench->prepared[task][choice].weights;
-  return CS_OK;
 }
 
 /* ---- Inputs: converted once ---- */
@@ -109,30 +33,29 @@ static cs_status convert_inputs(cs_bench *bench) {
   return CS_OK;
 }
 
-/* An input has its bytes of the arena to itself: where the slot's last plan had it in the same
- * place, it is still there. */
-static cs_status upload_inputs(const cs_bench *bench, cs_bench_slot slot) {
+/* An input has its bytes of the arena to itself: where the last plan had it in the same place, it
+ * is still there. */
+static cs_status upload_inputs(const cs_bench *bench, const cs_plan *plan,
+                               const cs_timed_copy *copy) {
   const cs_program *program = bench->input->program;
-  const timed_schedule *timed = &bench->slots[slot];
   for (int i = 0; i < program->graph->n_inputs; i++) {
     int tensor = program->input_tensors[i];
-    void *at = cs_realised_tensor(&timed->realised, program, timed->plan, tensor);
-    if (timed->input_at[i] == at) continue;
-    timed->input_at[i] = NULL;
+    void *at = cs_realised_tensor(&copy->realised, program, plan, tensor);
+    if (copy->input_at[i] == at) continue;
+    copy->input_at[i] = NULL;
     CS_RETURN_IF_ERROR(
         backend_of(bench)->vtable->upload(backend_of(bench), at, bench->inputs[i],
                                           cs_tensor_span_bytes(&program->tensors[tensor].desc)));
-    timed->input_at[i] = at;
+    copy->input_at[i] = at;
   }
   return CS_OK;
 }
 
 /* ---- Create, destroy ---- */
 
-static void clear_slot(cs_bench *bench, cs_bench_slot slot) {
-  cs_realised *r = &bench->slots[slot].realised;
-  const cs_backend_vtable *vtable = backend_of(bench)->vtable;
-  if (r->schedule) vtable->schedule_destroy(r->schedule);
+static void clear_copy(const cs_bench *bench, cs_timed_copy *copy) {
+  cs_realised *r = &copy->realised;
+  if (r->schedule) backend_of(bench)->vtable->schedule_destroy(r->schedule);
   free(r->exec_of);
   free(r->execs);
   free(r->weights_at);
@@ -140,87 +63,95 @@ static void clear_slot(cs_bench *bench, cs_bench_slot slot) {
   void *arena = r->arena;
   memset(r, 0, sizeof *r);
   r->arena = arena;
-  cs_plan_destroy(bench->slots[slot].plan);
-  bench->slots[slot].plan = NULL;
+}
+
+static void clear_slot(const cs_bench *bench, cs_timed_schedule *slot) {
+  if (slot->requests) backend_of(bench)->vtable->requests_destroy(slot->requests);
+  slot->requests = NULL;
+  for (int c = 0; slot->copies && c < bench->in_flight; c++) clear_copy(bench, &slot->copies[c]);
+  cs_plan_destroy(slot->plan);
+  slot->plan = NULL;
+}
+
+static void free_slot(const cs_bench *bench, cs_timed_schedule *slot) {
+  clear_slot(bench, slot);
+  for (int c = 0; slot->copies && c < bench->in_flight; c++) {
+    void *arena = slot->copies[c].realised.arena;
+    if (arena) backend_of(bench)->vtable->release(backend_of(bench), arena);
+    free(slot->copies[c].input_at);
+  }
+  free(slot->copies);
 }
 
 void cs_bench_destroy(cs_bench *bench) {
   if (!bench) return;
-  const cs_backend_vtable *vtable = backend_of(bench)->vtable;
-  for (int s = 0; s < CS_BENCH_SLOTS; s++) {
-    clear_slot(bench, (cs_bench_slot)s);
-    if (bench->slots[s].realised.arena)
-      vtable->release(backend_of(bench), bench->slots[s].realised.arena);
-    free(bench->slots[s].input_at);
-  }
-  for (int t = 0; bench->prepared && t < bench->input->program->n_tasks; t++) {
-    for (int i = 0; bench->prepared[t] && i < bench->input->choices[t].n; i++) {
-      forget(bench, &bench->prepared[t][i]);
-    }
-    free(bench->prepared[t]);
-  }
+  for (int s = 0; s < CS_BENCH_SLOTS; s++) free_slot(bench, &bench->slots[s]);
+  cs_bench_free_prepared(bench);
   for (int i = 0; bench->inputs && i < bench->input->program->graph->n_inputs; i++) {
     free(bench->inputs[i]);
   }
   free(bench->inputs);
-  free(bench->prepared);
+  free(bench->times);
   free(bench);
 }
 
-cs_status cs_bench_create(cs_session *session, const cs_policy_input *input, cs_bench **out) {
-  size_t n = (size_t)input->program->n_tasks;
+static cs_status make_slot(const cs_bench *bench, cs_timed_schedule *slot) {
+  size_t copies = (size_t)bench->in_flight, n = (size_t)bench->input->program->graph->n_inputs;
+  slot->copies = cs_calloc(copies, sizeof *slot->copies);
+  if (!slot->copies) return cs_no_memory("schedules", copies * sizeof *slot->copies);
+  for (size_t c = 0; c < copies; c++) {
+    slot->copies[c].input_at = cs_calloc(n, sizeof *slot->copies[c].input_at);
+    if (!slot->copies[c].input_at) return cs_no_memory("inputs", n * sizeof(void *));
+  }
+  return CS_OK;
+}
+
+static cs_status make_times(cs_bench *bench) {
+  size_t n = (size_t)bench->in_flight * (LEAD + MOST_TIMED + TAIL);
+  if (bench->in_flight == 1) return CS_OK;
+  bench->times = cs_calloc(n, sizeof *bench->times);
+  return bench->times ? CS_OK : cs_no_memory("times of requests", n * sizeof *bench->times);
+}
+
+cs_status cs_bench_create(cs_session *session, const cs_policy_input *input, int in_flight,
+                          cs_bench **out) {
+  cs_status st = CS_OK;
   *out = NULL;
   cs_bench *bench = cs_calloc(1, sizeof *bench);
   if (!bench) return cs_no_memory("a bench", sizeof *bench);
   bench->session = session;
   bench->input = input;
-  bench->prepared = cs_calloc(n, sizeof(prepared *));
-  bool failed = !bench->prepared;
-  for (int s = 0; s < CS_BENCH_SLOTS; s++) {
-    bench->slots[s].input_at =
-        cs_calloc((size_t)input->program->graph->n_inputs, sizeof *bench->slots[s].input_at);
-    failed = failed || !bench->slots[s].input_at;
-  }
-  for (size_t t = 0; !failed && t < n; t++) {
-    bench->prepared[t] = cs_calloc((size_t)input->choices[t].n, sizeof **bench->prepared);
-    failed = !bench->prepared[t];
-  }
-  if (failed) {
-    cs_bench_destroy(bench);
-    return cs_no_memory("a bench", n * sizeof(prepared *));
-  }
-  cs_status st = convert_inputs(bench);
-  if (st != CS_OK) {
-    cs_bench_destroy(bench);
-    return st;
-  }
-  *out = bench;
-  return CS_OK;
+  bench->in_flight = in_flight;
+  CS_TRY(st, cs_bench_make_prepared(bench), done);
+  CS_TRY(st, make_times(bench), done);
+  for (int s = 0; s < CS_BENCH_SLOTS; s++) CS_TRY(st, make_slot(bench, &bench->slots[s]), done);
+  CS_TRY(st, convert_inputs(bench), done);
+  *out = bench, bench = NULL;
+done:
+  cs_bench_destroy(bench);
+  return st;
 }
 
 /* ---- Slots ---- */
 
-static cs_status make_arena(cs_bench *bench, cs_bench_slot slot, int64_t bytes) {
-  cs_realised *r = &bench->slots[slot].realised;
+static cs_status make_arena(const cs_bench *bench, cs_timed_copy *copy, int64_t bytes) {
+  cs_realised *r = &copy->realised;
   const cs_backend_vtable *vtable = backend_of(bench)->vtable;
-  if (r->arena && bench->slots[slot].arena_capacity >= bytes) return CS_OK;
+  if (r->arena && copy->arena_capacity >= bytes) return CS_OK;
   if (r->arena) vtable->release(backend_of(bench), r->arena);
   r->arena = NULL;
-  for (int i = 0; i < bench->input->program->graph->n_inputs; i++) {
-    bench->slots[slot].input_at[i] = NULL;
-  }
+  for (int i = 0; i < bench->input->program->graph->n_inputs; i++) copy->input_at[i] = NULL;
   CS_RETURN_IF_ERROR(cs_annotate(vtable->allocate(backend_of(bench), bytes, &r->arena), "arena: "));
-  bench->slots[slot].arena_capacity = bytes;
+  copy->arena_capacity = bytes;
   return vtable->fill(backend_of(bench), r->arena, 0, bytes);
 }
 
 /* The prepared candidates of a plan, as cs_realise_launches wants them. */
-static cs_status bind(cs_bench *bench, cs_bench_slot slot) {
-  cs_realised *r = &bench->slots[slot].realised;
-  cs_plan *plan = bench->slots[slot].plan;
+static cs_status bind(cs_bench *bench, const cs_plan *plan, cs_realised *r) {
   size_t n = (size_t)plan->n_tasks;
   r->backend = backend_of(bench);
   r->borrowed = true;
+  r->beside = bench->in_flight > 1;
   r->no_graph = bench->session->settings.options.no_graph;
   r->execs = cs_calloc(n, sizeof(cs_exec *));
   r->exec_of = cs_calloc(n, sizeof *r->exec_of);
@@ -230,7 +161,9 @@ static cs_status bind(cs_bench *bench, cs_bench_slot slot) {
   for (int p = 0; p < plan->n_tasks; p++) {
     int task = plan->tasks[p].task;
     int choice = cs_choice_find(&bench->input->choices[task], plan->tasks[p].candidate.id);
-    CS_RETURN_IF_ERROR(prepare(bench, task, choice));
+    const cs_exec *exec;
+    const void *weights;
+    CS_RETURN_IF_ERROR(cs_bench_prepared(bench, task, choice, &exec, &weights));
     r->execs[p] = bench->prepared[task][choice].exec;
     r->weights_at[p] = bench->prepared[task][choice].weights;
     r->exec_of[p] = p;
@@ -238,20 +171,32 @@ static cs_status bind(cs_bench *bench, cs_bench_slot slot) {
   return CS_OK;
 }
 
+static cs_status make_requests(const cs_bench *bench, cs_timed_schedule *slot) {
+  cs_request_slot slots[CS_PIPELINE_MOST_SLOTS] = {{0}};
+  if (bench->in_flight == 1) return CS_OK;
+  for (int c = 0; c < bench->in_flight; c++) {
+    slots[c].schedule = slot->copies[c].realised.schedule;
+  }
+  return backend_of(bench)->vtable->requests_create(backend_of(bench), slots, bench->in_flight,
+                                                    &slot->requests);
+}
+
 cs_status cs_bench_set(cs_bench *bench, cs_bench_slot slot, const cs_configuration *configuration) {
-  clear_slot(bench, slot);
-  CS_RETURN_IF_ERROR(
-      cs_configuration_plan(configuration, "coselect", bench->input, &bench->slots[slot].plan));
-  cs_plan *plan = bench->slots[slot].plan;
-  CS_RETURN_IF_ERROR(bind(bench, slot));
-  CS_RETURN_IF_ERROR(make_arena(bench, slot, plan->arena_bytes));
-  CS_RETURN_IF_ERROR(
-      cs_realise_launches(bench->input->program, plan, &bench->slots[slot].realised));
-  return upload_inputs(bench, slot);
+  cs_timed_schedule *timed = &bench->slots[slot];
+  clear_slot(bench, timed);
+  CS_RETURN_IF_ERROR(cs_configuration_plan(configuration, "coselect", bench->input, &timed->plan));
+  for (int c = 0; c < bench->in_flight; c++) {
+    cs_timed_copy *copy = &timed->copies[c];
+    CS_RETURN_IF_ERROR(bind(bench, timed->plan, &copy->realised));
+    CS_RETURN_IF_ERROR(make_arena(bench, copy, timed->plan->arena_bytes));
+    CS_RETURN_IF_ERROR(cs_realise_launches(bench->input->program, timed->plan, &copy->realised));
+    CS_RETURN_IF_ERROR(upload_inputs(bench, timed->plan, copy));
+  }
+  return make_requests(bench, timed);
 }
 
 void cs_bench_swap(cs_bench *bench) {
-  timed_schedule best = bench->slots[CS_BENCH_BEST];
+  cs_timed_schedule best = bench->slots[CS_BENCH_BEST];
   bench->slots[CS_BENCH_BEST] = bench->slots[CS_BENCH_TRIAL];
   bench->slots[CS_BENCH_TRIAL] = best;
 }
@@ -268,6 +213,38 @@ int64_t cs_bench_workspace(const cs_bench *bench, cs_bench_slot slot) {
   return bench->slots[slot].plan->workspace_peak;
 }
 
+/* ---- Timing ---- */
+
+/* Microseconds a request, of a burst in which `timed` are timed. */
+static cs_status time_burst(const cs_bench *bench, const cs_timed_schedule *slot, int timed,
+                            double *us) {
+  int n = bench->in_flight, all = LEAD * n + timed + TAIL * n;
+  cs_pipeline_rate rate;
+  CS_RETURN_IF_ERROR(
+      backend_of(bench)->vtable->requests_burst(slot->requests, n, false, all, bench->times));
+  CS_RETURN_IF_ERROR(cs_pipeline_rate_of(bench->times, LEAD * n, timed, TAIL * n, 1, &rate));
+  *us = rate.seconds * 1e6 / timed;
+  return CS_OK;
+}
+
+/* *timed: requests that a sample takes, of what a first one told. */
+static cs_status warm_up(const cs_bench *bench, const cs_timed_schedule *slot, int *timed) {
+  double us;
+  if (!slot->requests) {
+    return backend_of(bench)->vtable->schedule_latency(slot->copies[0].realised.schedule, 1, &us);
+  }
+  CS_RETURN_IF_ERROR(time_burst(bench, slot, bench->in_flight, &us));
+  double fits = fmin(ceil(BURST_US / fmax(us, 1)), MOST_TIMED * bench->in_flight);
+  *timed = (int)fmax(*timed, fits);
+  return CS_OK;
+}
+
+static cs_status sample(const cs_bench *bench, const cs_timed_schedule *slot, int timed,
+                        double *us) {
+  if (slot->requests) return time_burst(bench, slot, timed, us);
+  return backend_of(bench)->vtable->schedule_latency(slot->copies[0].realised.schedule, 1, us);
+}
+
 static cs_status median_of(const double *values, int n, double *out) {
   cs_stats stats;
   CS_RETURN_IF_ERROR(cs_stats_of(values, n, &stats));
@@ -276,18 +253,17 @@ static cs_status median_of(const double *values, int n, double *out) {
 }
 
 cs_status cs_bench_compare(cs_bench *bench, int n, cs_bench_pairs *out) {
-  const cs_backend_vtable *vtable = backend_of(bench)->vtable;
   double *samples[CS_BENCH_SLOTS] = {out->best, out->trial};
-  double ratios[CS_BENCH_SAMPLES], warm_up;
+  double ratios[CS_BENCH_SAMPLES];
+  int timed = bench->in_flight;
   for (int s = 0; s < CS_BENCH_SLOTS; s++) {
-    CS_RETURN_IF_ERROR(vtable->schedule_latency(bench->slots[s].realised.schedule, 1, &warm_up));
+    CS_RETURN_IF_ERROR(warm_up(bench, &bench->slots[s], &timed));
   }
   out->n = n;
   out->wins = 0;
   for (int i = 0; i < n; i++) {
     for (int s = 0; s < CS_BENCH_SLOTS; s++) {
-      CS_RETURN_IF_ERROR(
-          vtable->schedule_latency(bench->slots[s].realised.schedule, 1, &samples[s][i]));
+      CS_RETURN_IF_ERROR(sample(bench, &bench->slots[s], timed, &samples[s][i]));
     }
     ratios[i] = out->trial[i] / out->best[i];
     out->wins += ratios[i] < 1;

@@ -143,7 +143,7 @@ static cs_status open_stages(stages *s) {
   plain.memory_limit = plain.workspace_limit = 0;
   plain.model = NULL;
   CS_RETURN_IF_ERROR(cs_session_generate_inputs(s->session));
-  CS_RETURN_IF_ERROR(cs_bench_create(s->session, s->input, &s->bench));
+  CS_RETURN_IF_ERROR(cs_bench_create(s->session, s->input, 1, &s->bench));
   CS_RETURN_IF_ERROR(cs_plan_make(&cs_policy_sequential, &plain, &s->plan));
   CS_RETURN_IF_ERROR(cs_plan_memory(s->plan, s->input->program, false, 0));
   s->home.backend = backend;

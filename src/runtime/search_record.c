@@ -45,9 +45,9 @@ cs_status cs_search_is_known(const cs_search *s, const cs_configuration *configu
 }
 
 /* The fastest records, confirmed or not, that are configurations of this input: most at most. */
-static cs_status find_earlier(const cs_search *s, bool confirmed, int most, cs_configuration *out,
-                              int *n) {
-  const cs_op_profile *known = cs_profile_find(s->profile, s->signature);
+static cs_status find_earlier(const cs_search *s, const char *signature, bool confirmed, int most,
+                              cs_configuration *out, int *n) {
+  const cs_op_profile *known = cs_profile_find(s->profile, signature);
   int first = *n;
   for (int r = 0; known && r < known->n_records && *n < first + most; r++) {
     const cs_measurement *measured = &known->records[r].measured;
@@ -63,9 +63,20 @@ static cs_status find_earlier(const cs_search *s, bool confirmed, int most, cs_c
 cs_status cs_search_earlier(const cs_search *s, cs_configuration out[CS_SEARCH_EARLIER], int *n,
                             bool *confirmed) {
   *n = 0;
-  CS_RETURN_IF_ERROR(find_earlier(s, true, 1, out, n));
+  CS_RETURN_IF_ERROR(find_earlier(s, s->signature, true, 1, out, n));
   *confirmed = *n > 0;
-  return find_earlier(s, false, CS_SEARCH_EARLIER - 1, out, n);
+  return find_earlier(s, s->signature, false, CS_SEARCH_EARLIER - 1, out, n);
+}
+
+cs_status cs_search_of_latency(const cs_search *s, cs_configuration *out) {
+  char *signature = NULL;
+  int n = 0;
+  *out = (cs_configuration){0};
+  CS_RETURN_IF_ERROR(
+      cs_program_signature(s->input->program, !s->session->settings.options.no_graph, &signature));
+  cs_status st = find_earlier(s, signature, true, 1, out, &n);
+  free(signature);
+  return st;
 }
 
 cs_status cs_search_rival(const cs_search *s, double us, int skipped, cs_configuration *out) {

@@ -4,6 +4,8 @@
 
 #include "runtime/search.h"
 
+typedef struct cs_in_flight_times cs_in_flight_times;
+
 typedef struct cs_search {
   cs_session *session;
   const cs_policy_input *input;   /* without a model of timelines */
@@ -22,8 +24,9 @@ typedef struct cs_search {
   double fallback_seconds;
   const char *name; /* cs_search_name */
   int measured, accepted, round;
-  int idle;  /* rounds in a row that found nothing faster */
-  bool anew; /* what was measured before is measured again */
+  int idle;                      /* rounds in a row that found nothing faster */
+  bool anew;                     /* what was measured before is measured again */
+  cs_in_flight_times *in_flight; /* NULL: it is one request's latency that counts */
 } cs_search;
 
 /* Measures a configuration beside the best one and takes its place where it is faster on fresh
@@ -52,6 +55,8 @@ cs_status cs_search_is_known(const cs_search *s, const cs_configuration *configu
  * one, then the fastest of those that were not confirmed, as by a search that was interrupted. */
 cs_status cs_search_earlier(const cs_search *s, cs_configuration out[CS_SEARCH_EARLIER], int *n,
                             bool *confirmed) CS_MUST_USE;
+/* The best that searches for one request's latency left; n is 0 where there is none. */
+cs_status cs_search_of_latency(const cs_search *s, cs_configuration *out) CS_MUST_USE;
 /* The fastest confirmed record of less than `us` that is a configuration of this input and not the
  * best, but for so many of them; n is 0 where there is none. */
 cs_status cs_search_rival(const cs_search *s, double us, int skipped,
@@ -106,6 +111,18 @@ cs_status cs_search_pairs(cs_search *s) CS_MUST_USE;
 cs_status cs_search_streams(cs_search *s) CS_MUST_USE;
 /* Neighbouring launches that do not depend on each other change places. */
 cs_status cs_search_order(cs_search *s) CS_MUST_USE;
+
+/* ---- search_in_flight.c: for many requests at a time ---- */
+
+/* Measures the candidates of all operations with so many in flight, where the profile lacks it. */
+cs_status cs_search_know_in_flight(cs_search *s, int in_flight) CS_MUST_USE;
+void cs_search_forget_in_flight(cs_search *s);
+/* The starts, and what is best for one request's latency, with the candidates that take least of
+ * the device; the latter as it is, too. */
+cs_status cs_search_in_flight_wholes(cs_search *s, const cs_configuration *starts,
+                                     int n) CS_MUST_USE;
+/* Other candidates of each operation, for all its tasks. */
+cs_status cs_search_in_flight_candidates(cs_search *s) CS_MUST_USE;
 
 /* ---- search_merges.c ---- */
 

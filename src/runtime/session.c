@@ -38,6 +38,7 @@ static cs_status load_params(cs_session *session) {
 static void release_params(cs_shared_params *shared) {
   if (!shared || --shared->references > 0) return;
   cs_params_destroy(shared->params);
+  cs_known_outputs_clear(&shared->known);
   free(shared);
 }
 

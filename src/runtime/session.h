@@ -18,9 +18,18 @@ typedef struct cs_settings {
 cs_status cs_settings_copy(const cs_session_options *from, cs_settings *out) CS_MUST_USE;
 void cs_settings_free(cs_settings *settings);
 
-/* Parameters shared by forked sessions (used by one thread at a time, as their device is). */
+/* A graph's outputs for some inputs, in double precision, row-major. */
+typedef struct cs_known_outputs {
+  double **values; /* per output; NULL: not known */
+  int n;
+  uint64_t hash; /* of graph and inputs */
+} cs_known_outputs;
+
+/* Parameters, and what is computed of them alone, shared by forked sessions (used by one thread at
+ * a time, as their device is). */
 typedef struct cs_shared_params {
   cs_params *params; /* NULL: the device is simulated */
+  cs_known_outputs known;
   int references;
 } cs_shared_params;
 
@@ -171,11 +180,14 @@ cs_status cs_session_upload_inputs(const cs_session *session, const cs_realised 
 cs_status cs_session_fetch_inputs(const cs_session *session) CS_MUST_USE;
 
 /* ---- end_to_end.c ---- */
-/* Whole graph in double precision from f32 inputs and parameters; relative L2 error of `outputs`
- * (the device's, f32 row-major) against it. */
-cs_status cs_end_to_end_error(const cs_graph *graph, const cs_params *params,
-                              const float *const *inputs, const float *const *outputs,
-                              double *rel_l2) CS_MUST_USE;
+/* The outputs of the whole graph in double precision, from f32 inputs and parameters, where `known`
+ * (zero at first) is not of these inputs already; of one set of parameters. */
+cs_status cs_known_outputs_make(const cs_graph *graph, const cs_params *params,
+                                const float *const *inputs, cs_known_outputs *known) CS_MUST_USE;
+void cs_known_outputs_clear(cs_known_outputs *known);
+/* Relative L2 error of `outputs` (the device's, f32 row-major) against them. */
+cs_status cs_end_to_end_error(const cs_graph *graph, const cs_known_outputs *wanted,
+                              const float *const *outputs, double *rel_l2) CS_MUST_USE;
 /* Twice the recorded error of PyTorch for (model, precision, batch, seed) from errors.json beside
  * the graph's file; NaN where nothing is recorded. */
 cs_status cs_end_to_end_limit(const cs_graph *graph, cs_precision precision, int64_t batch,

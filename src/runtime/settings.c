@@ -72,6 +72,16 @@ static cs_status check_options(const cs_session_options *options) {
                     (long long)options->workspace_limit, (long long)options->memory_limit,
                     options->max_streams);
   }
+  if (options->in_flight < 0 || options->in_flight > CS_PIPELINE_MOST_SLOTS) {
+    return cs_error(CS_CODE_USAGE, "in_flight %d: wanted 0 to %d", options->in_flight,
+                    CS_PIPELINE_MOST_SLOTS);
+  }
+  if (options->in_flight > 1 && options->no_graph) {
+    return cs_error(CS_CODE_USAGE,
+                    "in_flight %d: requests in flight are launches of CUDA graphs, so it goes "
+                    "without no_graph",
+                    options->in_flight);
+  }
   return CS_OK;
 }
 

@@ -170,9 +170,12 @@ static cs_status check_plan(cs_session *session, const cs_plan *serial, float *c
 static cs_status check_end_to_end(const cs_session *session, float *const *found,
                                   cs_verification *out) {
   const cs_session_options *options = &session->settings.options;
-  CS_RETURN_IF_ERROR(cs_end_to_end_error(session->planned.bound, session->shared->params,
-                                         (const float *const *)session->inputs,
-                                         (const float *const *)found, &out->end_to_end));
+  const cs_graph *graph = session->planned.bound;
+  cs_known_outputs *known = &session->shared->known;
+  CS_RETURN_IF_ERROR(cs_known_outputs_make(graph, session->shared->params,
+                                           (const float *const *)session->inputs, known));
+  CS_RETURN_IF_ERROR(
+      cs_end_to_end_error(graph, known, (const float *const *)found, &out->end_to_end));
   CS_RETURN_IF_ERROR(cs_end_to_end_limit(session->source, options->precision, options->batch,
                                          options->seed, &out->end_to_end_limit));
   if (!isfinite(out->end_to_end) || out->end_to_end > out->end_to_end_limit) {

@@ -298,6 +298,24 @@ class Conversion(ImportTest):
             found = self.moved("Pad", [6, 4], [[0, 2, -1, 0, 0, 1]], mode=mode, opset=19)
             self.assertEqual(found, [("Pad", {"pads": [0, 2, -1, 0, 0, 1], "value": 0.0, "mode": mode})])
 
+    def test_pads_as_pytorch_computes_them(self):
+        """A list of pairs from the last axis on: zeros behind it, turned round, the other way up."""
+        def whole(name, dims, *values):
+            return onnx.tensor(name, dims, values, onnx.INT64)
+
+        tensors = [whole("pairs", [4], 1, 2, 3, 0), whole("four", [1], 4), whole("two", [2], -1, 2), whole("last", [1], -1),
+                   whole("begin", [1], -(1 << 63)), whole("zero", [1], 0), whole("one", [1], 1)]
+        nodes = [onnx.node("ConstantOfShape", ["four"], ["zeros"], value=onnx.tensor("", [1], [0], onnx.INT64)),
+                 onnx.node("Concat", ["pairs", "zeros"], ["all"], axis=0),
+                 onnx.node("Reshape", ["all", "two"], ["rows"]),
+                 onnx.node("Slice", ["rows", "last", "begin", "zero", "last"], ["reversed"]),
+                 onnx.node("Transpose", ["reversed"], ["columns"], perm=[1, 0]),
+                 onnx.node("Reshape", ["columns", "last"], ["list"]), onnx.node("Cast", ["list"], ["pads"], to=7),
+                 onnx.node("Pad", ["x", "pads"], ["y"], mode="reflect")]
+        model = onnx.model(onnx.graph(nodes, [onnx.value("x", ["N", 3, 4, 5])], [onnx.value("y", [])], tensors), 17)
+        self.assertEqual([o[1:] for o in self.ops(model)],
+                         [("Pad", {"pads": [0, 0, 3, 1, 0, 0, 0, 2], "value": 0.0, "mode": "reflect"})])
+
     def test_resize(self):
         """As TensorFlow and PyTorch export it, and before opset 11."""
         half = {"sizes": [8, 10], "mode": "nearest", "coordinate_transformation_mode": "half_pixel",

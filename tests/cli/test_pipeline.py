@@ -67,6 +67,14 @@ class Pipeline(CommandTest):
         for value in ("0", "17", "-1", "two", "", "1.5", "99999999999999999999"):
             with self.subTest(value):
                 self.refused(self.run_tiny("--pipeline", value), USAGE, f'--pipeline "{value}"', "1 to 16")
+                self.refused(self.run_tiny("--in-flight", value), USAGE, f'--in-flight "{value}"', "1 to 16")
+
+    def test_planning_for_requests_that_are_not_there(self):
+        self.refused(self.run_tiny("--in-flight", "2"), USAGE, "in_flight 2", "no requests in flight")
+        self.refused(self.run_tiny("--in-flight", "2", "--no-graph"), USAGE, "in_flight 2", "without no_graph")
+        self.refused(self.run_tiny("--in-flight", "2", "--ablate"), USAGE, "--ablate", "--in-flight 2")
+        found, out = self.measured("--pipeline", "2", "--in-flight", "1", "--policy", "sequential")
+        self.assertEqual(found["sequential"]["planned_for"], 1)
 
     def test_arenas_beyond_the_memory_limit(self):
         """What was measured before is told, and recorded."""

@@ -360,6 +360,16 @@ class Measuring(LibraryTest):
         self.assertEqual((code, found), (WRONG, []), said)
         self.assertIn("nonsense", said)
 
+    def test_planned_for_requests_that_a_cpu_has_not(self):
+        code, said, found = self.throughput("--cells", f"{self.model()}/f32/1", "--peers", "", "--policies", "coselect:2")
+        self.assertEqual((code, found), (WRONG, []), said)
+        self.assertIn("no requests in flight", said)
+
+    def test_policies_that_are_not_said(self):
+        code, said, found = self.throughput("--cells", f"{self.model()}/f32/1", "--peers", "", "--in-flight", "1",
+                                            "--search-seconds", "0.2")
+        self.assertEqual((code, [c["name"] for c in found[0]["contenders"]]), (OK, ["sequential", "streams", "coselect"]), said)
+
     def test_pytorch_on_a_cpu(self):
         try:
             import torch  # noqa: F401
@@ -387,6 +397,9 @@ class Measuring(LibraryTest):
                            (("--cells", tiny, "--finalists", "0"), "at least 1"),
                            (("--cells", tiny, "--window-seconds", "-1"), "wanted seconds"),
                            (("--cells", tiny, "--policies", ","), "--policies"),
+                           (("--cells", tiny, "--policies", "coselect:"), "found coselect:, wanted POLICY or POLICY:N"),
+                           (("--cells", tiny, "--policies", "coselect:17"), "found coselect:17"),
+                           (("--cells", tiny, "--policies", ":8"), "found :8"),
                            (("--cells", tiny, "--seed", "-1"), "--seed: found -1, wanted a whole number, at least 0"),
                            (("--cells", tiny, "--most", "-1"), "--most: found -1, wanted a whole number, at least 1"),
                            (("--cells", tiny, "--search-seconds", "-1"), "--search-seconds: found -1, wanted seconds"),

@@ -136,7 +136,7 @@ static void test_a_record_is_of_what_ran(void **state) {
                  .signature = "Schedule of a test"};
   assert_ok(cs_configuration_of_plan(session->planned.plan, input.choices, &wanted));
   input.workspace_limit = take_most_workspace(&input, &wanted) - 1;
-  assert_ok(cs_bench_create(session, &input, &s.bench));
+  assert_ok(cs_bench_create(session, &input, 1, &s.bench));
   assert_ok(cs_bench_set(s.bench, CS_BENCH_TRIAL, &wanted));
   assert_ok(cs_search_record(&s, CS_BENCH_TRIAL, samples, 3));
   const cs_op_profile *known = cs_profile_find(s.profile, s.signature);
@@ -238,7 +238,7 @@ static void test_weights_that_did_not_fit_are_not_taken_for_there(void **state) 
   cs_policy_input input = cs_planning_input(session);
   assert_ok(cs_configuration_of_plan(session->planned.plan, input.choices, &own));
   plant(&faulty);
-  assert_ok(cs_bench_create(session, &input, &bench));
+  assert_ok(cs_bench_create(session, &input, 1, &bench));
   refusals = 1;
   assert_status(cs_bench_set(bench, CS_BENCH_TRIAL, &own), CS_CODE_NO_MEMORY, "full");
   assert_ok(cs_bench_set(bench, CS_BENCH_BEST, &own));

@@ -43,6 +43,26 @@ static void run_host(cs_session *session, const float *in, float out[20]) {
   assert_ok(cs_session_run(session, in ? &in : NULL, &in_size, 1, &out, &out_size, 1));
 }
 
+/* The outputs in double precision are computed once for all policies, and anew for other inputs. */
+static void test_outputs_in_double_are_of_the_inputs(void **state) {
+  (void)state;
+  cs_session *session = new_session("sequential"), *fork = NULL;
+  static float in[IN_SIZE];
+  float out[20];
+  assert_ok(cs_session_fork(session, "streams", &fork));
+  assert_verified(session, CS_VERIFY_FULL);
+  double **known = session->shared->known.values;
+  assert_verified(fork, CS_VERIFY_FULL);
+  assert_ptr_equal(fork->shared->known.values, known);
+  for (int i = 0; i < IN_SIZE; i++) in[i] = (float)(i * 5 % 19) / 9 - 1;
+  run_host(session, in, out);
+  assert_true(verify(session, CS_VERIFY_FULL).end_to_end < 1e-5);
+  assert_true(verify(fork, CS_VERIFY_FULL).end_to_end < 1e-5);
+  cs_session_destroy(session);
+  assert_verified(fork, CS_VERIFY_FULL);
+  cs_session_destroy(fork);
+}
+
 /* Verification compares with the inputs of the device arrays, not with the host's before them. */
 static void test_inputs_of_device_arrays_are_verified_and_forked(void **state) {
   (void)state;
@@ -231,6 +251,7 @@ static void test_infinite_inputs_may_give_infinite_outputs(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_inputs_of_device_arrays_are_verified_and_forked),
+      cmocka_unit_test(test_outputs_in_double_are_of_the_inputs),
       cmocka_unit_test(test_verification_fits_where_workspaces_share),
       cmocka_unit_test(test_a_device_may_measure_its_errors_itself),
       cmocka_unit_test(test_finite_values_pass),

@@ -322,6 +322,21 @@ static void test_coverage(void **state) {
   cs_profile_close(profile);
 }
 
+/* A later version that brought other operations candidates leaves what covers this one. */
+static void test_candidates_since(void **state) {
+  (void)state;
+  const char *dense =
+                 "Conv f16 x=1x32x8x8/nhwc y=1x32x8x8/nhwc k=3x3 s=1x1 p=1,1,1,1 d=1x1 g=1 bias",
+             *plain = "Conv f16 x=1x32x8x8/nhwc y=1x32x8x8/nhwc k=3x3 s=1x1 p=1,1,1,1 d=1x1 g=1",
+             *depthwise =
+                 "Conv f16 x=1x32x8x8/nhwc y=1x32x8x8/nhwc k=3x3 s=1x1 p=1,1,1,1 d=1x1 g=32";
+  assert_int_equal(cs_candidates_since(dense), 6);
+  assert_int_equal(cs_candidates_since(plain), 6);
+  assert_int_equal(cs_candidates_since(depthwise), CS_CANDIDATES_VERSION);
+  assert_int_equal(cs_candidates_since("MaxPool f16 x=1x32x8x8/nhwc y=1x32x4x4/nhwc"), 6);
+  assert_int_equal(cs_candidates_since("Schedule f16 n=56 6ab1554c5b397a42"), 6);
+}
+
 /* Of an enumeration by a program that knew fewer candidates (lines that do not say: version 1) only
  * the measurements count. */
 static void test_older_candidates_do_not_cover(void **state) {
@@ -417,6 +432,7 @@ int main(void) {
       TEST(test_compaction),
       TEST(test_loading_is_fast),
       TEST(test_coverage),
+      cmocka_unit_test(test_candidates_since),
       TEST(test_older_candidates_do_not_cover),
       TEST(test_damaged_records_are_not_covered),
       TEST(test_admission),

@@ -48,7 +48,8 @@ static const KernelFamily *const kFurther[] = {&cs_tma_family,
                                                &cs_tma_transposed_family,
                                                &cs_mma_transposed_family,
                                                &cs_gemm_transposed_family,
-                                               &cs_pool_strip_family};
+                                               &cs_pool_strip_family,
+                                               &cs_depthwise_strip_family};
 
 int cs_cuda_kernel_variants(const cs_op_desc *desc, const char **ids, int capacity) {
   const KernelFamily *family = family_of(desc->op);

@@ -3,7 +3,7 @@
 #ifndef CONVSCHED_BACKEND_CUDA_POOL_CUH_
 #define CONVSCHED_BACKEND_CUDA_POOL_CUH_
 
-#include "backend/cuda/kernel_util.cuh"
+#include "backend/cuda/positions.cuh"
 
 enum PoolKind { POOL_MAX, POOL_AVERAGE };
 
@@ -60,26 +60,6 @@ inline int fixed_kernel(const cs_op_desc *desc) {
   bool square =
       pool->kernel[0] == pool->kernel[1] && pool->dilations[0] == 1 && pool->dilations[1] == 1;
   return square && (pool->kernel[0] == 2 || pool->kernel[0] == 3) ? (int)pool->kernel[0] : 0;
-}
-
-/* N positions along an axis: their offsets in elements, and which lie inside. One outside has the
- * offset of the nearest inside, which the same window holds. */
-template <int N>
-struct Positions {
-  int32_t offset[N];
-  bool inside[N];
-};
-template <int N>
-__device__ __forceinline__ Positions<N> positions_from(int32_t start, int32_t extent,
-                                                       int32_t stride) {
-  Positions<N> positions;
-#pragma unroll
-  for (int i = 0; i < N; i++) {
-    int32_t nearest = min(max(start + i, 0), extent - 1);
-    positions.inside[i] = nearest == start + i;
-    positions.offset[i] = nearest * stride;
-  }
-  return positions;
 }
 
 /* How many of K positions count in an average. */

@@ -30,7 +30,10 @@ __device__ __forceinline__ ResizeTaps<TAPS, I> taps_of(const cs_resize_axis &axi
   ResizeTaps<TAPS, I> taps;
   double weight[CS_RESIZE_TAPS];
   int64_t first = 0;
-  taps.inside = cs_resize_taps(&axis, (int64_t)at, &first, weight) > 0;
+  constexpr cs_resize_mode kMode = TAPS == 1   ? CS_RESIZE_NEAREST
+                                   : TAPS == 2 ? CS_RESIZE_LINEAR
+                                               : CS_RESIZE_CUBIC;
+  taps.inside = cs_resize_taps_in(kMode, &axis, (int64_t)at, &first, weight) > 0;
 #pragma unroll
   for (int t = 0; t < TAPS; t++) {
     taps.offset[t] = (I)cs_resize_inside(&axis, first + t) * stride;
