@@ -61,6 +61,20 @@ cs_status cs_onnx_export_name(cs_onnx_export *model, const char *node, const cha
 /* dims, type and name of a TensorProto. */
 void cs_onnx_export_tensor(cs_strbuf *out, const char *name, int32_t dtype, const cs_shape *shape);
 
+/* ---- export_fields.c: fields of a node, appended to `out` ---- */
+void cs_onnx_put_int(cs_strbuf *out, const char *name, int64_t value);
+void cs_onnx_put_ints(cs_strbuf *out, const char *name, const json_t *list);
+/* Attributes of these names, each followed by a space, that the node has. */
+cs_status cs_onnx_put_attributes(cs_onnx_export *model, const cs_node *node, const char *names,
+                                 cs_strbuf *out) CS_MUST_USE;
+/* Inputs <node>.<what>: a list of integers, a number, a list of at most 4 numbers. */
+cs_status cs_onnx_put_list(cs_onnx_export *model, const cs_node *node, const char *what,
+                           const int64_t *values, int n, cs_strbuf *out) CS_MUST_USE;
+cs_status cs_onnx_put_number(cs_onnx_export *model, const cs_node *node, const char *what,
+                             double value, cs_strbuf *out) CS_MUST_USE;
+cs_status cs_onnx_put_numbers(cs_onnx_export *model, const cs_node *node, const char *what,
+                              const double *values, int n, cs_strbuf *out) CS_MUST_USE;
+
 /* Field numbers of ONNX's messages. */
 enum {
   CS_MODEL_IR_VERSION = 1,

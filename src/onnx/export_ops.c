@@ -2,14 +2,9 @@
  * names and values in the graph format, so that they are written as a graph's JSON has them. */
 #include <float.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "graph/graph_internal.h"
 #include "onnx/export.h"
-#include "onnx/model.h"
-#include "onnx/wire.h"
 #include "onnx/wire_write.h"
 
 #define WINDOW "kernel_shape strides pads dilations "
@@ -23,153 +18,6 @@ typedef struct export_row {
   more_fn more;           /* what else it has: inputs, attributes; NULL: nothing */
 } export_row;
 
-/* ---- Attributes ---- */
-
-static void begin_attribute(cs_strbuf *attribute, const char *name, int64_t type) {
-  cs_wire_put_text(attribute, CS_ATTRIBUTE_NAME, name);
-  cs_wire_put_int(attribute, CS_ATTRIBUTE_TYPE, type);
-}
-
-static void put_int(cs_strbuf *out, const char *name, int64_t value) {
-  cs_strbuf attribute = {0};
-  begin_attribute(&attribute, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT);
-  cs_wire_put_int(&attribute, CS_ATTRIBUTE_INT, value);
-  cs_wire_put_message(out, CS_NODE_ATTRIBUTE, &attribute);
-}
-
-static void put_text(cs_strbuf *out, const char *name, const char *value) {
-  cs_strbuf attribute = {0};
-  begin_attribute(&attribute, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING);
-  cs_wire_put_text(&attribute, CS_ATTRIBUTE_STRING, value);
-  cs_wire_put_message(out, CS_NODE_ATTRIBUTE, &attribute);
-}
-
-static void put_ints(cs_strbuf *out, const char *name, const json_t *list) {
-  cs_strbuf attribute = {0};
-  size_t i;
-  const json_t *value;
-  begin_attribute(&attribute, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS);
-  json_array_foreach(list, i, value) {
-    cs_wire_put_int(&attribute, CS_ATTRIBUTE_INTS, json_integer_value(value));
-  }
-  cs_wire_put_message(out, CS_NODE_ATTRIBUTE, &attribute);
-}
-
-/* ONNX has f32; what that rounds is told in the metadata too. */
-static cs_status narrow(cs_onnx_export *model, const cs_node *node, const char *name, double value,
-                        float *out) {
-  cs_strbuf text = {0};
-  char *key = NULL;
-  if (!(value >= -(double)FLT_MAX && value <= (double)FLT_MAX)) {
-    return cs_error(CS_CODE_BAD_INPUT,
-                    "%s: node \"%s\": attribute %s: found %g, wanted a number that f32 holds, "
-                    "which is what ONNX has",
-                    model->graph->source, node->name, name, value);
-  }
-  *out = (float)value;
-  if ((double)*out == value) return CS_OK;
-  cs_strbuf_printf(&text, "%s.%s", node->name, name);
-  CS_RETURN_IF_ERROR(cs_strbuf_take(&text, &key));
-  int failed = json_object_set_new(model->reals, key, json_real(value));
-  free(key);
-  return failed ? cs_no_memory("metadata", 0) : CS_OK;
-}
-
-/* What ONNX takes where the attribute is absent; NaN: it is always written. */
-static double default_of(cs_op op, const char *name) {
-  const cs_unary_info *info = cs_op_unary(op);
-  for (int i = 0; i < 2 && info->names[i]; i++) {
-    if (strcmp(info->names[i], name) == 0) return info->defaults[i];
-  }
-  if (strcmp(name, "epsilon") == 0) return 1e-5;
-  if (op == CS_OP_LRN && strcmp(name, "alpha") == 0) return 1e-4;
-  if (op == CS_OP_LRN && strcmp(name, "beta") == 0) return 0.75;
-  return NAN;
-}
-
-static cs_status put_real(cs_onnx_export *model, const cs_node *node, const char *name,
-                          double value, cs_strbuf *out) {
-  cs_strbuf attribute = {0};
-  float narrowed;
-  if (value == default_of(node->op, name)) return CS_OK;
-  CS_RETURN_IF_ERROR(narrow(model, node, name, value, &narrowed));
-  begin_attribute(&attribute, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT);
-  cs_wire_put_float(&attribute, CS_ATTRIBUTE_FLOAT, narrowed);
-  cs_wire_put_message(out, CS_NODE_ATTRIBUTE, &attribute);
-  return CS_OK;
-}
-
-static cs_status put_attribute(cs_onnx_export *model, const cs_node *node, const char *name,
-                               const json_t *value, cs_strbuf *out) {
-  if (json_is_real(value)) return put_real(model, node, name, json_real_value(value), out);
-  if (json_is_array(value)) {
-    put_ints(out, name, value);
-  } else if (json_is_boolean(value)) {
-    put_int(out, name, json_boolean_value(value));
-  } else if (json_is_integer(value)) {
-    put_int(out, name, json_integer_value(value));
-  } else if (json_is_string(value)) {
-    put_text(out, name, json_string_value(value));
-  } else {
-    return cs_error(CS_CODE_INTERNAL, "node \"%s\": attribute %s cannot be written", node->name,
-                    name);
-  }
-  return CS_OK;
-}
-
-/* Those of the names that the node has. */
-static cs_status put_attributes(cs_onnx_export *model, const cs_node *node, const char *names,
-                                cs_strbuf *out) {
-  cs_status st = CS_OK;
-  const cs_op_family *family = cs_op_family_of(node->op);
-  json_t *attrs = json_object();
-  if (!attrs || (family->save && family->save(node->op, &node->attrs, attrs) != 0)) {
-    st = cs_no_memory("attributes", 0);
-    goto done;
-  }
-  for (const char *at = names, *end; *at; at = end + 1) {
-    char name[32] = "";
-    end = strchr(at, ' ');
-    memcpy(name, at, (size_t)(end - at));
-    const json_t *value = json_object_get(attrs, name);
-    if (value) CS_TRY(st, put_attribute(model, node, name, value, out), done);
-  }
-done:
-  json_decref(attrs);
-  return st;
-}
-
-/* ---- Attributes that are inputs in ONNX ---- */
-
-static cs_status put_constant(cs_onnx_export *model, const cs_node *node, const char *what,
-                              int32_t dtype, const cs_shape *shape, const void *data, size_t size,
-                              cs_strbuf *out) {
-  const char *name = NULL;
-  cs_strbuf tensor = {0};
-  CS_RETURN_IF_ERROR(cs_onnx_export_name(model, node->name, what, &name));
-  cs_onnx_export_tensor(&tensor, name, dtype, shape);
-  cs_wire_put_bytes(&tensor, CS_TENSOR_RAW_DATA, data, size);
-  cs_wire_put_message(&model->constants, CS_GRAPH_INITIALIZER, &tensor);
-  cs_wire_put_text(out, CS_NODE_INPUT, name);
-  return CS_OK;
-}
-
-static cs_status put_list(cs_onnx_export *model, const cs_node *node, const char *what,
-                          const int64_t *values, int n, cs_strbuf *out) {
-  const cs_shape shape = {1, {n}};
-  return put_constant(model, node, what, ONNX__TENSOR_PROTO__DATA_TYPE__INT64, &shape, values,
-                      (size_t)n * sizeof *values, out);
-}
-
-static cs_status put_number(cs_onnx_export *model, const cs_node *node, const char *what,
-                            double value, cs_strbuf *out) {
-  const cs_shape scalar = {0};
-  float narrowed;
-  CS_RETURN_IF_ERROR(narrow(model, node, what, value, &narrowed));
-  return put_constant(model, node, what, ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT, &scalar, &narrowed,
-                      sizeof narrowed, out);
-}
-
 /* A symbolic batch, which is the input's too, is 0: copied. */
 static cs_status put_shape(cs_onnx_export *model, const cs_node *node, const char *what,
                            const cs_shape *shape, cs_strbuf *out) {
@@ -177,7 +25,7 @@ static cs_status put_shape(cs_onnx_export *model, const cs_node *node, const cha
   for (int i = 0; i < shape->rank; i++) {
     extents[i] = shape->dims[i] == CS_DIM_N ? 0 : shape->dims[i];
   }
-  return put_list(model, node, what, extents, shape->rank, out);
+  return cs_onnx_put_list(model, node, what, extents, shape->rank, out);
 }
 
 static cs_status more_of_reshape(cs_onnx_export *model, const cs_node *node, cs_strbuf *out) {
@@ -188,47 +36,35 @@ static cs_status more_of_reshape(cs_onnx_export *model, const cs_node *node, cs_
 static cs_status more_of_clip(cs_onnx_export *model, const cs_node *node, cs_strbuf *out) {
   bool low = node->attrs.clip.min > -(double)FLT_MAX, high = node->attrs.clip.max < (double)FLT_MAX;
   if (low) {
-    CS_RETURN_IF_ERROR(put_number(model, node, "min", node->attrs.clip.min, out));
+    CS_RETURN_IF_ERROR(cs_onnx_put_number(model, node, "min", node->attrs.clip.min, out));
   } else if (high) {
     cs_wire_put_text(out, CS_NODE_INPUT, "");
   }
-  return high ? put_number(model, node, "max", node->attrs.clip.max, out) : CS_OK;
+  return high ? cs_onnx_put_number(model, node, "max", node->attrs.clip.max, out) : CS_OK;
 }
 
 static cs_status more_of_pad(cs_onnx_export *model, const cs_node *node, cs_strbuf *out) {
   const cs_pad_attrs *pad = &node->attrs.pad;
   if (pad->mode == CS_PAD_WRAP) model->opset = cs_max_i64(model->opset, 19);
-  CS_RETURN_IF_ERROR(put_list(model, node, "pads", pad->pads, 2 * pad->rank, out));
+  CS_RETURN_IF_ERROR(cs_onnx_put_list(model, node, "pads", pad->pads, 2 * pad->rank, out));
   if (pad->value == 0.0) return CS_OK;
-  return put_number(model, node, "constant_value", pad->value, out);
+  return cs_onnx_put_number(model, node, "constant_value", pad->value, out);
 }
 
 static cs_status more_of_slice(cs_onnx_export *model, const cs_node *node, cs_strbuf *out) {
   const cs_slice_attrs *slice = &node->attrs.slice;
-  CS_RETURN_IF_ERROR(put_list(model, node, "starts", slice->starts, slice->n_axes, out));
-  CS_RETURN_IF_ERROR(put_list(model, node, "ends", slice->ends, slice->n_axes, out));
-  CS_RETURN_IF_ERROR(put_list(model, node, "axes", slice->axes, slice->n_axes, out));
-  return put_list(model, node, "steps", slice->steps, slice->n_axes, out);
+  CS_RETURN_IF_ERROR(cs_onnx_put_list(model, node, "starts", slice->starts, slice->n_axes, out));
+  CS_RETURN_IF_ERROR(cs_onnx_put_list(model, node, "ends", slice->ends, slice->n_axes, out));
+  CS_RETURN_IF_ERROR(cs_onnx_put_list(model, node, "axes", slice->axes, slice->n_axes, out));
+  return cs_onnx_put_list(model, node, "steps", slice->steps, slice->n_axes, out);
 }
 
 static cs_status more_of_reduction(cs_onnx_export *model, const cs_node *node, cs_strbuf *out) {
-  return put_list(model, node, "axes", node->attrs.reduce.axes, node->attrs.reduce.n_axes, out);
+  return cs_onnx_put_list(model, node, "axes", node->attrs.reduce.axes, node->attrs.reduce.n_axes,
+                          out);
 }
 
 /* ---- Resize ---- */
-
-static cs_status put_numbers(cs_onnx_export *model, const cs_node *node, const char *what,
-                             const double *values, int n, cs_strbuf *out) {
-  const cs_shape shape = {1, {n}};
-  float narrowed[4];
-  for (int i = 0; i < n; i++) {
-    char name[32];
-    snprintf(name, sizeof name, "%s.%d", what, i);
-    CS_RETURN_IF_ERROR(narrow(model, node, name, values[i], &narrowed[i]));
-  }
-  return put_constant(model, node, what, ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT, &shape, narrowed,
-                      (size_t)n * sizeof *narrowed, out);
-}
 
 /* ONNX has scales or sizes: the sizes have to be what the scales give. */
 static cs_status check_scales(const cs_onnx_export *model, const cs_node *node) {
@@ -255,20 +91,20 @@ static cs_status more_of_resize(cs_onnx_export *model, const cs_node *node, cs_s
   bool symmetric = resize->coordinates == CS_RESIZE_HALF_PIXEL_SYMMETRIC;
   if (symmetric) model->opset = cs_max_i64(model->opset, 19);
   if (resize->coordinates == CS_RESIZE_TF_CROP) {
-    CS_RETURN_IF_ERROR(put_numbers(model, node, "roi", resize->roi, 4, out));
+    CS_RETURN_IF_ERROR(cs_onnx_put_numbers(model, node, "roi", resize->roi, 4, out));
   } else {
     cs_wire_put_text(out, CS_NODE_INPUT, "");
   }
   json_t *axes = cs_attr_save_ints(planes, 2);
   if (!axes) return cs_no_memory("attributes", 0);
-  put_ints(out, "axes", axes);
+  cs_onnx_put_ints(out, "axes", axes);
   json_decref(axes);
   if (resize->scales[0] > 0) {
     CS_RETURN_IF_ERROR(check_scales(model, node));
-    return put_numbers(model, node, "scales", resize->scales, 2, out);
+    return cs_onnx_put_numbers(model, node, "scales", resize->scales, 2, out);
   }
   cs_wire_put_text(out, CS_NODE_INPUT, "");
-  return put_list(model, node, "sizes", resize->sizes, 2, out);
+  return cs_onnx_put_list(model, node, "sizes", resize->sizes, 2, out);
 }
 
 /* ---- Other attributes ---- */
@@ -277,7 +113,7 @@ static cs_status more_of_resize(cs_onnx_export *model, const cs_node *node, cs_s
 static cs_status more_of_gemm(cs_onnx_export *model, const cs_node *node, cs_strbuf *out) {
   (void)model;
   (void)node;
-  put_int(out, "transB", 1);
+  cs_onnx_put_int(out, "transB", 1);
   return CS_OK;
 }
 
@@ -308,7 +144,7 @@ static cs_status more_of_average_pool(cs_onnx_export *model, const cs_node *node
   CS_RETURN_IF_ERROR(more_of_max_pool(model, node, out));
   if (dilations[0] == 1 && dilations[1] == 1) return CS_OK;
   model->opset = cs_max_i64(model->opset, 19);
-  return put_attributes(model, node, "dilations ", out);
+  return cs_onnx_put_attributes(model, node, "dilations ", out);
 }
 
 static const export_row rows[CS_OP_COUNT] = {
@@ -411,7 +247,7 @@ static cs_status put_transpose(cs_onnx_export *model, const cs_node *node) {
   }
   cs_wire_put_text(&out, CS_NODE_INPUT, split);
   put_name(&out, moved, CS_OP_TRANSPOSE);
-  cs_status st = put_attributes(model, node, rows[node->op].attributes, &out);
+  cs_status st = cs_onnx_put_attributes(model, node, rows[node->op].attributes, &out);
   cs_wire_put_message(&model->nodes, CS_GRAPH_NODE, &out);
   if (st != CS_OK || !transpose->output_shape.rank) return st;
   return put_reshape(model, node, "output_shape", &transpose->output_shape, moved, node->name);
@@ -428,7 +264,7 @@ static cs_status put_node(cs_onnx_export *model, const cs_node *node, int param,
   if (!params_first) put_params(model, param, n_params, out);
   put_name(out, node->name, node->op);
   if (row->attributes) {
-    CS_RETURN_IF_ERROR(put_attributes(model, node, row->attributes, out));
+    CS_RETURN_IF_ERROR(cs_onnx_put_attributes(model, node, row->attributes, out));
   }
   return row->more ? row->more(model, node, out) : CS_OK;
 }

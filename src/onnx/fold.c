@@ -240,7 +240,7 @@ static cs_status fold_transpose(cs_onnx_node *node, cs_onnx_value *const *inputs
   const Onnx__AttributeProto *perm = cs_onnx_attribute(node, "perm");
   if (from->rank < 2) return fold_identity(node, inputs);
   bool swaps = !perm || (perm->n_ints == 2 && perm->ints[0] == 1 && perm->ints[1] == 0);
-  if (from->rank != 2 || !swaps || !inputs[0]->tensor.message) {
+  if (from->rank != 2 || !swaps || !(inputs[0]->tensor.message || inputs[0]->filled)) {
     const cs_onnx_item *items;
     CS_RETURN_IF_ERROR(cs_onnx_items(node->import, inputs[0], &items));
     if (items) return cs_onnx_fold_permutation(node, inputs[0]);
@@ -251,9 +251,9 @@ static cs_status fold_transpose(cs_onnx_node *node, cs_onnx_value *const *inputs
         from->rank, (long long)cs_onnx_count(from), CS_ONNX_MOST_ITEMS);
   }
   cs_onnx_value other = *inputs[0];
-  other.transposed = !other.transposed;
-  other.items = NULL; /* in the old order */
   cs_shape shape = {2, {from->dims[1], from->dims[0]}};
+  other.transposed = other.tensor.message && !other.transposed;
+  other.items = NULL; /* in the old order */
   return cs_onnx_give_alias(node, &other, &shape, other.dtype);
 }
 

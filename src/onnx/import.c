@@ -101,8 +101,11 @@ cs_status cs_onnx_emit(cs_onnx_node *node, const char *suffix, cs_op op, const c
                        const cs_onnx_data *inputs, int n_inputs, cs_onnx_data *out) {
   cs_status st = CS_OK;
   cs_onnx_draft draft = {.op = op, .n_inputs = n_inputs};
-  *out = (cs_onnx_data){.source = CS_ONNX_NOWHERE};
-  if (node->refused) return CS_OK;
+  cs_onnx_data made = {.source = CS_ONNX_NOWHERE}; /* *out may be one of the inputs */
+  if (node->refused) {
+    *out = made;
+    return CS_OK;
+  }
   if (attrs) draft.attrs = *attrs;
   cs_shape *shapes = cs_calloc((size_t)n_inputs, sizeof *shapes);
   draft.inputs = cs_calloc((size_t)n_inputs, sizeof *draft.inputs);
@@ -118,11 +121,12 @@ cs_status cs_onnx_emit(cs_onnx_node *node, const char *suffix, cs_op op, const c
   }
   CS_TRY(st, infer(node, op, &draft.attrs, shapes, n_inputs, &draft.shape), done);
   if (node->refused) goto done;
-  out->shape = draft.shape;
+  made.shape = draft.shape;
   if (nowhere) goto done;
-  out->source = (int)node->import->n_drafts;
+  made.source = (int)node->import->n_drafts;
   st = add_draft(node, suffix, &draft);
 done:
+  *out = made;
   free(draft.name);
   free(draft.inputs);
   free(shapes);

@@ -119,7 +119,7 @@ cs_status cs_onnx_data_in(cs_onnx_node *node, size_t i, cs_onnx_data *out, bool 
 cs_status cs_onnx_constant_in(cs_onnx_node *node, size_t i, bool optional,
                               cs_onnx_value **out) CS_MUST_USE;
 /* A node of ours, checked by the operator table; refused where it does not fit. `suffix` is of
- * nodes beside the main one. *out: what it computes (only if not refused). */
+ * nodes beside the main one. *out: what it computes (only if not refused); it may be an input. */
 cs_status cs_onnx_emit(cs_onnx_node *node, const char *suffix, cs_op op, const cs_attrs *attrs,
                        const cs_onnx_data *inputs, int n_inputs, cs_onnx_data *out) CS_MUST_USE;
 /* The node's first output is that tensor. Nothing where the node was refused. */
@@ -236,6 +236,7 @@ cs_status cs_onnx_cast(cs_onnx_node *node) CS_MUST_USE;
 cs_status cs_onnx_flatten(cs_onnx_node *node) CS_MUST_USE;
 cs_status cs_onnx_reshape(cs_onnx_node *node) CS_MUST_USE;
 cs_status cs_onnx_squeeze(cs_onnx_node *node) CS_MUST_USE;
+cs_status cs_onnx_layer_norm(cs_onnx_node *node) CS_MUST_USE;
 cs_status cs_onnx_instance_norm(cs_onnx_node *node) CS_MUST_USE;
 cs_status cs_onnx_reduce(cs_onnx_node *node) CS_MUST_USE;
 cs_status cs_onnx_transpose(cs_onnx_node *node) CS_MUST_USE;

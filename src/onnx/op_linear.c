@@ -60,6 +60,40 @@ cs_status cs_onnx_gemm(cs_onnx_node *node) {
   return emit_gemm(node, &input, weight, transposed != 0, bias, alpha, beta);
 }
 
+/* The last of three or four axes times a matrix: a 1×1 convolution, whose channels are that axis
+ * meanwhile. */
+static cs_status emit_matmul_of_images(cs_onnx_node *node, const cs_onnx_data *input,
+                                       const cs_onnx_value *weight) {
+  const cs_shape *matrix = &weight->data.shape;
+  const int64_t *dims = input->shape.dims;
+  bool deep = input->shape.rank == 4;
+  int64_t in = dims[input->shape.rank - 1];
+  char a[CS_TEXT_SIZE], b[CS_TEXT_SIZE];
+  if (matrix->rank != 2 || matrix->dims[0] != in || matrix->dims[1] < 1 ||
+      matrix->dims[1] > CS_MAX_EXTENT) {
+    return cs_onnx_refuse(node, "found shapes %s and %s, wanted a matrix that fits the last axis",
+                          cs_shape_text(&input->shape, a), cs_shape_text(matrix, b));
+  }
+  cs_attrs there = {.transpose = {.perm = {0, 3, 1, 2}, .n_perm = 4}};
+  cs_attrs back = {.transpose = {.perm = {0, 2, 3, 1}, .n_perm = 4}};
+  cs_attrs wide = {.reshape = {4, {dims[0], dims[1], 1, in}}};
+  cs_attrs conv = {.conv = {.out_channels = matrix->dims[1],
+                            .group = 1,
+                            .kernel = {1, 1},
+                            .strides = {1, 1},
+                            .dilations = {1, 1}}};
+  cs_onnx_data x = *input;
+  if (!deep) CS_RETURN_IF_ERROR(cs_onnx_emit(node, "Reshape", CS_OP_RESHAPE, &wide, &x, 1, &x));
+  CS_RETURN_IF_ERROR(cs_onnx_emit(node, "Transpose", CS_OP_TRANSPOSE, &there, &x, 1, &x));
+  CS_RETURN_IF_ERROR(cs_onnx_emit(node, "Conv", CS_OP_CONV, &conv, &x, 1, &x));
+  const cs_onnx_param param = {.transposed = true, .scale = 1.0, .count = cs_onnx_count(matrix)};
+  CS_RETURN_IF_ERROR(cs_onnx_add_param(node, &x, "weight", weight, param));
+  if (deep) return cs_onnx_become(node, CS_OP_TRANSPOSE, &back, &x, 1);
+  CS_RETURN_IF_ERROR(cs_onnx_emit(node, "Transpose", CS_OP_TRANSPOSE, &back, &x, 1, &x));
+  const cs_shape flat = {3, {dims[0], dims[1], matrix->dims[1]}};
+  return cs_onnx_as_shape(node, &x, &flat);
+}
+
 cs_status cs_onnx_matmul(cs_onnx_node *node) {
   cs_onnx_data input;
   cs_onnx_value *weight;
@@ -67,6 +101,8 @@ cs_status cs_onnx_matmul(cs_onnx_node *node) {
   CS_RETURN_IF_ERROR(cs_onnx_constant_in(node, 1, false, &weight));
   CS_RETURN_IF_ERROR(cs_onnx_data_in(node, 0, &input, &there));
   if (!there || !weight) return CS_OK;
+  bool images = input.shape.rank == 3 || input.shape.rank == 4;
+  if (images && !node->refused) return emit_matmul_of_images(node, &input, weight);
   return emit_gemm(node, &input, weight, false, NULL, 1.0, 1.0);
 }
 
@@ -223,13 +259,14 @@ cs_status cs_onnx_emit_operand(cs_onnx_node *node, const char *suffix, cs_op op,
                                bool constant_first, cs_onnx_data *out) {
   cs_attrs attrs = {.binary = {.operand = constant->data.shape, .operand_first = constant_first}};
   cs_shape *operand = &attrs.binary.operand;
+  const cs_onnx_data input = *data; /* *out may be the same */
   *out = (cs_onnx_data){.source = CS_ONNX_NOWHERE};
   if (operand->rank == 0) *operand = (cs_shape){1, {1}};
   if (cs_onnx_count(operand) < 1) {
     return cs_onnx_refuse(node, "input (\"%.80s\"): found a constant without elements",
                           constant->name);
   }
-  CS_RETURN_IF_ERROR(cs_onnx_emit(node, suffix, op, &attrs, data, 1, out));
+  CS_RETURN_IF_ERROR(cs_onnx_emit(node, suffix, op, &attrs, &input, 1, out));
   cs_onnx_param param = {.scale = 1.0, .count = cs_onnx_count(operand)};
   return cs_onnx_add_param(node, out, "weight", constant, param);
 }

@@ -38,6 +38,7 @@ static const cs_onnx_operator operators[] = {
     {"Identity", cs_onnx_identity, 1, 1, ""},
     {"InstanceNormalization", cs_onnx_instance_norm, 3, 3, "epsilon"},
     {"LRN", cs_onnx_lrn, 1, 1, "alpha beta bias size"},
+    {"LayerNormalization", cs_onnx_layer_norm, 2, 3, "axis epsilon stash_type"},
     {"LeakyRelu", cs_onnx_unary, 1, 1, "alpha"},
     {"MatMul", cs_onnx_matmul, 2, 2, ""},
     {"Max", cs_onnx_nary, 1, INT_MAX, ""},

@@ -341,6 +341,43 @@ class Conversion(ImportTest):
         shrunk = onnx.tensor("s", [4], [1.0, 1.0, 0.5, 0.5])
         self.bad(one("Resize", [3, 4, 6], 18, ("x", "", "s"), [shrunk], mode="linear", antialias=1), "antialias")
 
+    def test_layer_normalization(self):
+        tensors = [onnx.tensor("s", [4], [1.0, 2.0, 3.0, 4.0]), onnx.tensor("b", [4], [0.5, 0.25, 0.0, -1.0])]
+        model = one("LayerNormalization", [3, 4], 17, ("x", "s", "b"), tensors, epsilon=0.5)
+        graph, params = self.convert(model)
+        self.assertEqual([n["op"] for n in graph["nodes"]],
+                         ["ReduceMean", "Sub", "Mul", "ReduceMean", "Add", "Sqrt", "Div", "Mul", "Add"])
+        self.assertEqual(graph["outputs"], ["y"])
+        self.assertEqual(params["y.weight"][1], (0.5, 0.25, 0.0, -1.0))
+        x = [((i * 5) % 11 - 4) / 4 for i in range(12)]
+        self.file("x.npy", harness.npy((1, 3, 4), x))
+        self.accepted(self.execute("run", "m.onnx", "--device", "cpu", "--policy", "sequential", "--input", "x.npy",
+                                   "--output", "y.npy", "--verify", "full"))
+        _, found = harness.read_npy(self.folder / "y.npy")
+        for row in range(3):
+            values = x[4 * row:4 * row + 4]
+            mean = sum(values) / 4
+            spread = (sum((v - mean) ** 2 for v in values) / 4 + 0.5) ** 0.5
+            for i, (scale, shift) in enumerate(zip((1.0, 2.0, 3.0, 4.0), (0.5, 0.25, 0.0, -1.0))):
+                self.assertAlmostEqual(found[4 * row + i], (values[i] - mean) / spread * scale + shift, places=5)
+        self.bad(one("LayerNormalization", [3, 4], 17, ("x", "s"), tensors[:1], axis=0), "behind the first")
+
+    def test_matmul_of_more_axes(self):
+        for shape in ([3, 2], [3, 1, 2]):
+            with self.subTest(shape):
+                self.convert(one("MatMul", shape, 17, ("x", "m"), [onnx.tensor("m", [2, 4], MATRIX)]))
+                x = [((i * 5) % 11 - 4) / 4 for i in range(6)]
+                self.file("x.npy", harness.npy([1, *shape], x))
+                self.accepted(self.execute("run", "m.onnx", "--device", "cpu", "--policy", "sequential", "--input", "x.npy",
+                                           "--output", "y.npy", "--verify", "full"))
+                found_shape, found = harness.read_npy(self.folder / "y.npy")
+                self.assertEqual(found_shape, (1, *shape[:-1], 4))
+                for row in range(3):
+                    for column in range(4):
+                        wanted = sum(x[2 * row + i] * MATRIX[4 * i + column] for i in range(2))
+                        self.assertAlmostEqual(found[4 * row + column], wanted, places=5)
+        self.bad(one("MatMul", [3, 5], 17, ("x", "m"), [onnx.tensor("m", [2, 4], MATRIX)]), "fits the last axis")
+
     def test_matmul_and_bias(self):
         nodes = [onnx.node("MatMul", ["x", "m"], ["h"], "fc"), onnx.node("Add", ["h", "v"], ["y"], "bias")]
         tensors = [onnx.tensor("m", [2, 4], MATRIX), onnx.tensor("v", [4], [1.0, 2.0, 3.0, 4.0])]
