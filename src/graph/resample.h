@@ -90,10 +90,10 @@ CS_EVERYWHERE int cs_resize_taps_in(cs_resize_mode mode, const cs_resize_axis *a
     return 1;
   }
   double below = floor(x), ratio = x - below;
-  const int taps = mode == CS_RESIZE_LINEAR ? 2 : 4;
-  *first = (int64_t)below - (taps / 2 - 1);
+  const int taps = mode == CS_RESIZE_LINEAR ? 2 : 4, before = taps / 2 - 1;
+  *first = (int64_t)below - before;
   for (int t = 0; t < taps; t++) {
-    double distance = ratio - (double)(t - (taps / 2 - 1));
+    double distance = ratio - (double)(t - before);
     weight[t] = taps == 2 ? 1 - fabs(distance) : cs_resize_cubic(axis->cubic_coeff_a, distance);
   }
   if (!axis->exclude_outside) return taps;
