@@ -151,6 +151,13 @@ static cs_status add_algorithm(const algorithm *a, const math_type *math, cs_cud
   return st;
 }
 
+/* Winograd's error is relative to what a tile of outputs is made of. Where an output has few
+ * products, of a depthwise convolution, it is far beyond the smaller ones' own (cuDNN's non-fused
+ * one came to 7 times the limit of a 3×3 in f32 on an H200), and there is nothing to gain. */
+static bool is_too_coarse(const algorithm *a, const cs_cudnn_problem *problem) {
+  return (a->notes & CS_NOTE_WINOGRAD) && problem->groups > 1 && problem->filter.dims[1] == 1;
+}
+
 static cs_status enumerate_way(cudnnHandle_t handle, cs_cudnn_way way,
                                const cs_cudnn_problem *whole, const cs_enumerate_options *options,
                                cs_candidate_list *out) {
@@ -173,6 +180,7 @@ static cs_status enumerate_way(cudnnHandle_t handle, cs_cudnn_way way,
     const algorithm *a = &algorithms[i / n_maths];
     const math_type *math = maths[i % n_maths];
     if (options->deterministic && !a->deterministic) continue;
+    if (is_too_coarse(a, problem)) continue;
     if (choose(legacy, handle, a, math) != CUDNN_STATUS_SUCCESS) continue;
     int64_t workspace = staging + (int64_t)legacy->workspace_bytes;
     if (workspace > options->workspace_limit) continue;
