@@ -251,6 +251,12 @@ cs_status cs_onnx_expand(cs_onnx_node *node) CS_MUST_USE;
 cs_status cs_onnx_resize(cs_onnx_node *node) CS_MUST_USE;
 cs_status cs_onnx_upsample(cs_onnx_node *node) CS_MUST_USE;
 
+/* A tensor of one spatial axis becomes images of one row, [N, C, 1, L] (*row), by a Reshape; one of
+ * two stays. Others are refused; *good: it is there. */
+cs_status cs_onnx_as_images(cs_onnx_node *node, cs_onnx_data *data, bool *row,
+                            bool *good) CS_MUST_USE;
+/* The node's output is that tensor, without the row's axis where there was a `row`. */
+cs_status cs_onnx_give_images(cs_onnx_node *node, const cs_onnx_data *data, bool row) CS_MUST_USE;
 /* Starts, ends, axes and steps, axes made non-negative, bounds as they are given. */
 cs_status cs_onnx_read_slice(cs_onnx_node *node, int rank, cs_slice_attrs *slice) CS_MUST_USE;
 /* The input under another shape: nothing, a Flatten or a Reshape. */

@@ -113,7 +113,7 @@ cs_status cs_onnx_batch_norm(cs_onnx_node *node) {
   cs_onnx_data input, data;
   cs_onnx_value *constants[4];
   cs_attrs attrs = {0};
-  bool there, all = true;
+  bool there, all = true, row = false;
   char text[CS_TEXT_SIZE];
   CS_RETURN_IF_ERROR(cs_onnx_real(node, "epsilon", 1e-5, &attrs.batch_norm.epsilon));
   CS_RETURN_IF_ERROR(cs_onnx_want_int(node, "training_mode", 0, 0));
@@ -125,9 +125,8 @@ cs_status cs_onnx_batch_norm(cs_onnx_node *node) {
   }
   CS_RETURN_IF_ERROR(cs_onnx_data_in(node, 0, &input, &there));
   if (!there || !all || node->refused) return CS_OK;
-  if (input.shape.rank != 2 && input.shape.rank != 4) {
-    return cs_onnx_refuse(node, "found an input of %d axes, wanted 2 or 4", input.shape.rank);
-  }
+  if (input.shape.rank != 2) CS_RETURN_IF_ERROR(cs_onnx_as_images(node, &input, &row, &there));
+  if (!there) return CS_OK;
   int64_t channels = input.shape.dims[1];
   for (size_t i = 0; i < 4; i++) {
     const cs_shape *shape = &constants[i]->data.shape;
@@ -135,13 +134,13 @@ cs_status cs_onnx_batch_norm(cs_onnx_node *node) {
     return cs_onnx_refuse(node, "input %zu: found shape %s, wanted [%lld]", 1 + i,
                           cs_shape_text(shape, text), (long long)channels);
   }
-  CS_RETURN_IF_ERROR(cs_onnx_emit(node, NULL, CS_OP_BATCH_NORM, &attrs, &input, 1, &data));
+  CS_RETURN_IF_ERROR(cs_onnx_emit(node, row ? cs_op_name(CS_OP_BATCH_NORM) : NULL, CS_OP_BATCH_NORM,
+                                  &attrs, &input, 1, &data));
   for (size_t i = 0; i < 4; i++) {
     cs_onnx_param param = {.scale = 1.0, .count = channels};
     CS_RETURN_IF_ERROR(cs_onnx_add_param(node, &data, names[i], constants[i], param));
   }
-  cs_onnx_give(node, &data);
-  return CS_OK;
+  return cs_onnx_give_images(node, &data, row);
 }
 
 cs_status cs_onnx_instance_norm(cs_onnx_node *node) {
@@ -149,15 +148,18 @@ cs_status cs_onnx_instance_norm(cs_onnx_node *node) {
   cs_onnx_data input, data;
   cs_onnx_value *constants[2];
   cs_attrs attrs = {0};
-  bool there;
+  bool there, row = false;
   char text[CS_TEXT_SIZE];
   CS_RETURN_IF_ERROR(cs_onnx_real(node, "epsilon", 1e-5, &attrs.batch_norm.epsilon));
   for (size_t i = 0; i < 2; i++) {
     CS_RETURN_IF_ERROR(cs_onnx_constant_in(node, 1 + i, false, &constants[i]));
   }
   CS_RETURN_IF_ERROR(cs_onnx_data_in(node, 0, &input, &there));
-  if (!there || !constants[0] || !constants[1]) return CS_OK;
-  CS_RETURN_IF_ERROR(cs_onnx_emit(node, NULL, CS_OP_INSTANCE_NORM, &attrs, &input, 1, &data));
+  if (!there || !constants[0] || !constants[1] || node->refused) return CS_OK;
+  CS_RETURN_IF_ERROR(cs_onnx_as_images(node, &input, &row, &there));
+  if (!there) return CS_OK;
+  CS_RETURN_IF_ERROR(cs_onnx_emit(node, row ? cs_op_name(CS_OP_INSTANCE_NORM) : NULL,
+                                  CS_OP_INSTANCE_NORM, &attrs, &input, 1, &data));
   if (node->refused) return CS_OK;
   int64_t channels = input.shape.dims[1];
   for (size_t i = 0; i < 2; i++) {
@@ -169,8 +171,7 @@ cs_status cs_onnx_instance_norm(cs_onnx_node *node) {
     cs_onnx_param param = {.scale = 1.0, .count = channels};
     CS_RETURN_IF_ERROR(cs_onnx_add_param(node, &data, names[i], constants[i], param));
   }
-  cs_onnx_give(node, &data);
-  return CS_OK;
+  return cs_onnx_give_images(node, &data, row);
 }
 
 /* ---- Add, Sub, Mul, Div, Pow, PRelu ---- */

@@ -214,6 +214,34 @@ class Conversion(ImportTest):
         self.assertEqual((params["y.weight"][1], params["y.bias"][1]), ((1.0, 2.0, 3.0), (4.0, 5.0, 6.0)))
         self.bad(one("InstanceNormalization", [2, 2, 2], 17, ("x", "s", "b"), tensors), "wanted [2]")
 
+    def test_one_spatial_axis(self):
+        """A width of images of one row."""
+        weight, bias = onnx.tensor("w", [4, 3, 2], WEIGHT[:24]), onnx.tensor("b", [4], [1.0, 2.0, 3.0, 4.0])
+        graph, params = self.convert(one("Conv", [3, 9], inputs=("x", "w", "b"), initializers=[weight, bias], strides=[2],
+                                         pads=[1, 2], dilations=[3]))
+        self.assertEqual([(n["name"], n["op"]) for n in graph["nodes"]],
+                         [("y/Reshape", "Reshape"), ("y/Conv", "Conv"), ("y", "Reshape")])
+        self.assertEqual(graph["nodes"][0]["attrs"], {"shape": ["N", 3, 1, 9]})
+        conv = graph["nodes"][1]["attrs"]
+        self.assertEqual([conv[k] for k in ("kernel_shape", "strides", "pads", "dilations")], [[1, 2], [1, 2], [0, 1, 0, 2], [1, 3]])
+        self.assertEqual(graph["nodes"][2]["attrs"], {"shape": ["N", 4, 5]})
+        self.assertEqual(params["y/Conv.weight"], ([4, 3, 1, 2], tuple(WEIGHT[:24])))
+        transposed = self.ops(one("ConvTranspose", [4, 9], inputs=("x", "w"), initializers=[weight], output_shape=[10]))
+        self.assertEqual([transposed[1][2][k] for k in ("pads", "output_padding")], [[0, 0, 0, 0], [0, 0]])
+        self.assertEqual(transposed[2][2], {"shape": ["N", 3, 10]})
+        pool = self.ops(one("AveragePool", [3, 9], kernel_shape=[4], auto_pad="SAME_LOWER", strides=[2]))
+        self.assertEqual([pool[1][2][k] for k in ("kernel_shape", "strides", "pads")], [[1, 4], [1, 2], [0, 2, 0, 1]])
+        self.assertEqual([n[1] for n in self.ops(one("GlobalMaxPool", [3, 9]))], ["Reshape", "GlobalMaxPool", "Reshape"])
+        vector = [onnx.tensor(name, [3], [1.0, 2.0, 3.0]) for name in "sbmv"]
+        for op, names in (("InstanceNormalization", ("x", "s", "b")), ("BatchNormalization", ("x", "s", "b", "m", "v"))):
+            found = self.ops(one(op, [3, 9], inputs=names, initializers=vector[:len(names) - 1]))
+            self.assertEqual([n[1] for n in found], ["Reshape", op, "Reshape"])
+        self.bad(one("MaxPool", [3, 4, 9], kernel_shape=[2]), "found an input of 4 axes", "(1)")
+        self.bad(one("MaxPool", [3, 4, 9], kernel_shape=[2, 2, 2]), "found 3 numbers, wanted 2")
+        self.bad(one("Conv", [3, 4, 9], inputs=("x", "w"), initializers=[weight]), "weight: found shape [4, 3, 2]")
+        self.bad(one("Conv", [3, 9], inputs=("x", "w"), initializers=[weight], strides=[1, 1]), "found 2 numbers, wanted 1")
+        self.bad(one("GlobalMaxPool", [3]), "found an input of 2 axes")
+
     def moved(self, op, shape, lists=(), opset=17, **attributes):
         """The nodes that a node becomes, whose inputs behind the first are lists of integers or floats."""
         tensors = []
