@@ -146,7 +146,7 @@ static cs_status add_energy(cs_device *device, const windows *all, int n, json_t
 
 /* Requests in flight that a policy's plan was chosen for. */
 static int planned_for(const cli_options *options, const char *policy) {
-  bool chosen = strcmp(policy, "coselect") == 0 && options->in_flight > 1 && !options->plan;
+  bool chosen = strcmp(policy, "coselect") == 0 && options->in_flight > 1;
   return chosen ? options->in_flight : 1;
 }
 
@@ -154,10 +154,12 @@ static cs_status make_record(const run_case *run, const char *policy, cs_pipelin
                              const windows *all, int n, const cs_pipeline_check *check,
                              json_t **out) {
   json_t *rates = json_array();
-  *out =
-      json_pack("{s:i, s:i, s:s, s:b, s:I, s:o}", "in_flight", all[n - 1].in_flight, "planned_for",
-                planned_for(run->options, policy), "how", cs_pipeline_how(pipeline), "copies", 1,
-                "arena_bytes", (json_int_t)cs_pipeline_arena_bytes(pipeline), "rates", rates);
+  /* A plan from a file does not tell. */
+  json_t *chosen =
+      run->options->plan ? json_null() : json_integer(planned_for(run->options, policy));
+  *out = json_pack("{s:i, s:o, s:s, s:b, s:I, s:o}", "in_flight", all[n - 1].in_flight,
+                   "planned_for", chosen, "how", cs_pipeline_how(pipeline), "copies", 1,
+                   "arena_bytes", (json_int_t)cs_pipeline_arena_bytes(pipeline), "rates", rates);
   if (!*out) return cs_no_memory("a record of requests", 0);
   for (int k = 0; k < n; k++) {
     json_t *one = NULL;

@@ -73,8 +73,13 @@ class Pipeline(CommandTest):
         self.refused(self.run_tiny("--in-flight", "2"), USAGE, "in_flight 2", "no requests in flight")
         self.refused(self.run_tiny("--in-flight", "2", "--no-graph"), USAGE, "in_flight 2", "without no_graph")
         self.refused(self.run_tiny("--in-flight", "2", "--ablate"), USAGE, "--ablate", "--in-flight 2")
-        found, out = self.measured("--pipeline", "2", "--in-flight", "1", "--policy", "sequential")
+        found, _ = self.measured("--pipeline", "2", "--in-flight", "1", "--policy", "sequential")
         self.assertEqual(found["sequential"]["planned_for"], 1)
+
+    def test_what_a_plan_from_a_file_was_chosen_for_is_not_known(self):
+        self.accepted(self.execute("plan", self.model(), "--device", "cpu", "--policy", "sequential", "--json", "plan.json", "--quiet"))
+        found, _ = self.measured("--pipeline", "2", "--plan", "plan.json")
+        self.assertIsNone(found["sequential"]["planned_for"])
 
     def test_arenas_beyond_the_memory_limit(self):
         """What was measured before is told, and recorded."""
