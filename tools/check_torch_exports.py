@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """Exports torchvision's classification networks with torch.onnx (TorchScript, opset 17), imports them, and
-compares what libconvsched computes on the CPU with PyTorch in float64 (docs/verification.md, (c)).
+compares what libconvsched computes with PyTorch in float64 (docs/verification.md, (c)).
 
     tools/check_torch_exports.py LIBCONVSCHED [--models NAME…] [--seed N] [--batch N] [--keep FOLDER]
+                                              [--device cuda:0 [--dtype f32|tf32|f16|bf16]]
 
 Weights are PyTorch's initial ones from the seed; BatchNormalization has the statistics of a random batch,
 so that activations keep their size. The error is the L2 norm of the difference over that of the float64
-outputs; it may be twice that of PyTorch in float32 (the larger of its two memory formats). Winograd in
-f32 rounds more: where it was chosen and the error is past the limit, the network without it is judged.
+outputs; it may be twice that of PyTorch in the same precision on the same device (the larger of its two memory
+formats). Winograd in f32 rounds more: where it was chosen and the error is past the limit, the network without it is judged.
 Exit: 0 all good, 1 some are wrong or cannot be imported, 77 torch, torchvision or onnx are not here.
 """
 import argparse
+import copy
 import ctypes
 import pathlib
 import re
@@ -61,34 +63,44 @@ def export(model, x, path):
                           output_names=["output"], dynamic_axes={"input": {0: "N"}, "output": {0: "N"}})
 
 
-def outputs(model, x, dtype, memory_format):
+TORCH_DTYPES = {"f32": torch.float32, "tf32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
+
+
+def outputs(model, x, dtype, memory_format, device):
+    to = {"dtype": dtype, "memory_format": memory_format, "device": device}
     with torch.no_grad():
-        y = model.to(dtype, memory_format=memory_format)(x.to(dtype, memory_format=memory_format))
-    return y.double().numpy()
+        y = copy.deepcopy(model).to(**to)(x.to(**to))
+    return y.double().cpu().numpy()
+
+
+def allow_tf32(allowed):
+    torch.backends.cuda.matmul.allow_tf32 = allowed
+    torch.backends.cudnn.allow_tf32 = allowed
 
 
 def error(found, wanted):
     return float(np.linalg.norm(found - wanted) / np.linalg.norm(wanted))
 
 
-def ours(device, graph, x, cache, bans=()):
+def ours(device, graph, x, options, cache, bans=()):
     """(outputs, ids of the candidates that computed them)"""
     found = np.zeros(graph.output_shapes(len(x))[0], np.float32)
     ids = (ctypes.c_char_p * len(bans))(*[ban.encode() for ban in bans])
-    with convsched.Session(device, graph, batch=len(x), cache_dir=cache, bans=ids, n_bans=len(bans)) as session:
+    with convsched.Session(device, graph, batch=len(x), precision=options.dtype, cache_dir=cache, bans=ids,
+                           n_bans=len(bans)) as session:
         session.run([x.numpy()], [found])
         return found.astype(np.float64), {task["candidate"] for task in session.info()["tasks"]}
 
 
-def errors(library, device, path, x, wanted, limit, cache):
+def errors(library, device, path, x, wanted, limit, options, cache):
     """(error, error without Winograd where the first is past the limit and there was any)"""
     with library.load_graph(path) as graph:
-        found, ids = ours(device, graph, x, cache)
+        found, ids = ours(device, graph, x, options, cache)
         first = last = error(found, wanted)
         bans = set()
-        while first > limit and any("wino" in i for i in ids):
-            bans |= {i for i in ids if "wino" in i}
-            found, ids = ours(device, graph, x, cache, sorted(bans))
+        while first > limit and any("wino" in i.lower() for i in ids):
+            bans |= {i for i in ids if "wino" in i.lower()}
+            found, ids = ours(device, graph, x, options, cache, sorted(bans))
             last = error(found, wanted)
     return first, last
 
@@ -101,12 +113,15 @@ def check(library, device, name, options, folder):
     x = torch.randn(options.batch, 3, extent, extent)
     path = str(folder / f"{name}.onnx")
     export(model, x, path)
-    theirs = [outputs(model, x, torch.float32, form) for form in (torch.contiguous_format, torch.channels_last)]
-    wanted = outputs(model, x, torch.float64, torch.contiguous_format)
+    place = "cpu" if options.device == "cpu" else "cuda"
+    allow_tf32(options.dtype == "tf32")
+    theirs = [outputs(model, x, TORCH_DTYPES[options.dtype], form, place)
+              for form in (torch.contiguous_format, torch.channels_last)]
+    wanted = outputs(model, x, torch.float64, torch.contiguous_format, place)
     most = max(error(y, wanted) for y in theirs)
     row = f"| {name} | {most:.1e} |"
     try:
-        found, without = errors(library, device, path, x, wanted, MOST * most, str(folder / "cache"))
+        found, without = errors(library, device, path, x, wanted, MOST * most, options, str(folder / "cache"))
     except convsched.Error as problem:
         reasons = re.sub(r"\s+", " ", str(problem).partition(":\n")[2] or str(problem))
         return False, f"{row} | {reasons[:300]} |"
@@ -124,13 +139,18 @@ def main():
     parser.add_argument("--models", nargs="+", default=MODELS, metavar="NAME")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--batch", type=int, default=1)
+    parser.add_argument("--device", default="cpu", help="cpu (default) or cuda:N")
+    parser.add_argument("--dtype", default="f32", choices=TORCH_DTYPES)
     parser.add_argument("--keep", type=pathlib.Path, help="leave the ONNX files in this folder")
     options = parser.parse_args()
+    if options.device == "cpu" and options.dtype != "f32":
+        parser.error(f"--dtype {options.dtype}: a CPU computes in f32")
     library = convsched.Library(options.library)
-    print(f"torch {torch.__version__}, torchvision {torchvision.__version__}, batch {options.batch}, seed {options.seed}\n")
-    print("| model | PyTorch f32 | convsched f32 | outcome |\n|---|---|---|---|")
     wrong = 0
-    with tempfile.TemporaryDirectory() as temporary, library.open_device("cpu") as device:
+    with tempfile.TemporaryDirectory() as temporary, library.open_device(options.device) as device:
+        print(f"torch {torch.__version__}, torchvision {torchvision.__version__}, batch {options.batch}, seed {options.seed}, "
+              f"{device.info()['name']}\n")
+        print(f"| model | PyTorch {options.dtype} | convsched {options.dtype} | outcome |\n|---|---|---|---|")
         folder = options.keep or pathlib.Path(temporary)
         folder.mkdir(exist_ok=True)
         for name in options.models:

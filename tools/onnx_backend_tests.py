@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""Runs ONNX's backend tests through libconvsched on the CPU: folders of model.onnx and
+"""Runs ONNX's backend tests through libconvsched: folders of model.onnx and
 test_data_set_*/{input,output}_*.pb (the node tests), and light_*.onnx with light_*_output_*.pb (whole
 networks whose weights are constants).
 
     tools/onnx_backend_tests.py LIBCONVSCHED [--data FOLDER | --part node|light] [--match TEXT]
-        [--page FILE | --write FILE]
+        [--page FILE | --write FILE] [--device cuda:0]
 
 Needs the packages onnx and numpy; without --data it takes the node tests and light models of the onnx
 package. A node test gives weights as inputs. Where a model cannot be imported with every input computed, the
 inputs behind the first become initializers, with the values of the test. What the importer then refuses is
-excluded, with its reason; anything else that goes wrong, and a wrong number, is a failure. --write makes a
+excluded, with its reason; anything else that goes wrong, and a wrong number, is a failure. A CPU computes all
+in f32, a GPU tests of float16 and bfloat16 in these. --write makes a
 page of it (docs/onnx-node-tests.md, by tools/onnx_node_tests.sh); --page says where FILE is another page.
 Exit: 0 none failed, 1 some failed, none passed or another page, 77 a package or its tests are not here.
 """
@@ -155,6 +156,12 @@ def light_case(path):
                 kinds_of(model.graph.output), 1e-7)
 
 
+def precision_of(case, device):
+    """That of the outputs, where the device has it."""
+    narrow = {onnx.TensorProto.FLOAT16: "f16", onnx.TensorProto.BFLOAT16: "bf16"}
+    return "f32" if device.info()["backend"] == "cpu" else narrow.get(case.kinds[0], "f32")
+
+
 def run_case(library, device, case, folder):
     """("passed" | "failed" | "excluded", reason)"""
     try:
@@ -167,7 +174,8 @@ def run_case(library, device, case, folder):
         batch = given[0].shape[0]
         outputs = [np.zeros(shape, np.float32) for shape in graph.output_shapes(batch)]
         try:
-            with convsched.Session(device, graph, batch=batch, cache_dir=folder) as session:
+            with convsched.Session(device, graph, batch=batch, precision=precision_of(case, device),
+                                   cache_dir=folder) as session:
                 session.run(given, outputs)
         except convsched.Error as error:
             return "failed", str(error)
@@ -175,10 +183,10 @@ def run_case(library, device, case, folder):
         return ("failed", wrong) if wrong else ("passed", "")
 
 
-def run_all(library, folder, match):
+def run_all(library, device, folder, match):
     """(name, operator, outcome, reason) of every test in a folder; operator: "" of a light model."""
     results = []
-    with library.open_device("cpu") as device, tempfile.TemporaryDirectory() as work:
+    with tempfile.TemporaryDirectory() as work:
         for path in sorted(folder.iterdir()):
             light = path.suffix == ".onnx"
             if match not in path.name or not (light or (path / "model.onnx").exists()):
@@ -232,10 +240,10 @@ def light_table(results):
     return "\n".join(lines) + "\n"
 
 
-HEAD = f"""# ONNX's own tests
+HEAD = """# ONNX's own tests
 
-Made by `tools/onnx_node_tests.sh --write`; do not edit. The backend tests of the onnx package {onnx.__version__}, imported and run
-by the CPU backend, against the outputs that come with them. A test of several operators is listed under the first
+Made by `tools/onnx_node_tests.sh --write`; do not edit. The backend tests of the onnx package {version}, imported and run
+by the {backend} backend, against the outputs that come with them. A test of several operators is listed under the first
 three. What the importer refuses is excluded, with its reason and how many tests have it; [onnx.md](onnx.md) tells
 how the tests are run.
 """
@@ -253,14 +261,18 @@ def sections(results):
     return made
 
 
-def page(results):
-    return HEAD + "".join(f"\n{heading}\n{text}" for heading, text in sections(results).items())
+def head(device):
+    return HEAD.format(version=onnx.__version__, backend=device.info()["backend"].upper())
 
 
-def check_page(results, path):
+def page(results, device):
+    return head(device) + "".join(f"\n{heading}\n{text}" for heading, text in sections(results).items())
+
+
+def check_page(results, device, path):
     """Whether the file has these sections; else says what differs."""
     found = pathlib.Path(path).read_text() if pathlib.Path(path).exists() else ""
-    same = found.startswith(HEAD)
+    same = found.startswith(head(device))
     for heading, text in sections(results).items():
         there = found.partition(f"\n{heading}\n")[2].partition("\n## ")[0].strip().splitlines()
         lines = list(difflib.unified_diff(there, text.strip().splitlines(), str(path), "these tests", lineterm=""))
@@ -278,6 +290,7 @@ def main():
     parser.add_argument("--match", default="", help="only cases whose name holds this")
     parser.add_argument("--page", help="fail where this page has another table")
     parser.add_argument("--write", help="write the page here")
+    parser.add_argument("--device", default="cpu")
     parser.add_argument("--part", choices=("node", "light"), help="only these of the package's")
     args = parser.parse_args()
     data = pathlib.Path(onnx.__file__).parent / "backend/test/data"
@@ -287,11 +300,12 @@ def main():
             print(f"not here: {folder} (onnx 1.17.0 has it)")
             return 77
     library = convsched.Library(args.library)
-    results = [result for folder in folders for result in run_all(library, folder, args.match)]
-    print(page(results))
-    if args.write:
-        pathlib.Path(args.write).write_text(page(results))
-    same = not args.page or check_page(results, args.page)
+    with library.open_device(args.device) as device:
+        results = [result for folder in folders for result in run_all(library, device, folder, args.match)]
+        print(page(results, device))
+        if args.write:
+            pathlib.Path(args.write).write_text(page(results, device))
+        same = not args.page or check_page(results, device, args.page)
     outcomes = {outcome for _, _, outcome, _ in results}
     return 0 if same and "failed" not in outcomes and "passed" in outcomes else 1
 
