@@ -10,6 +10,8 @@
 #define SLOWER_ALONE 4.0 /* times the fastest alone: candidates that are slower are left out */
 #define MOST_CANDIDATES 48
 #define SAMPLES 3
+#define MEMORY_SHARE 4 /* one part in so many of the device's memory, for copies of an operation \
+                        */
 
 typedef struct in_flight_pass {
   const cs_profiling *profiling;
@@ -47,6 +49,16 @@ static int wanted_of(const in_flight_pass *pass, const char *operation, const ch
 }
 
 /* ---- Measuring ---- */
+
+/* Fewer than are in flight where their tensors would take much of the device's memory: one launch
+ * of such an operation fills the device. */
+static int streams_of(const in_flight_pass *pass, const cs_op_buffers *buffers) {
+  const cs_backend *backend = pass->profiling->backend;
+  int64_t memory = backend->vtable->info(backend)->memory_bytes / MEMORY_SHARE;
+  int64_t one = cs_op_buffers_set_bytes(buffers) + buffers->workspace_bytes;
+  if (memory <= 0 || one <= 0) return pass->in_flight;
+  return (int)cs_max_i64(1, cs_min_i64(pass->in_flight, memory / one));
+}
 
 /* Workspaces of `streams` launches at a time. */
 static cs_status allocate_workspaces(const in_flight_pass *pass, const cs_operation *operation,
@@ -120,7 +132,7 @@ static cs_status time_trials(const in_flight_pass *pass, const char *name, cs_op
                              cs_op_buffers *buffers) {
   cs_status st = CS_OK;
   void *workspaces = NULL;
-  copies c = {.buffers = buffers, .streams = pass->in_flight};
+  copies c = {.buffers = buffers, .streams = streams_of(pass, buffers)};
   c.launches = CS_MAX_CHAIN / c.streams * c.streams;
   CS_RETURN_IF_ERROR(cs_op_buffers_grow(buffers, c.streams));
   CS_TRY(st, allocate_workspaces(pass, operation, c.streams, &c.workspace_bytes, &workspaces),
@@ -162,12 +174,20 @@ static cs_status measure_all(const in_flight_pass *pass, const cs_distinct_op *o
       return cs_error(CS_CODE_CANCELLED, "profiling was interrupted; what was measured is kept");
     }
     if (is_over(pass)) {
-      pass->report->left_out = n - i;
+      pass->report->left_out += n - i;
       return CS_OK;
     }
     cs_log(pass->profiling->logger, CS_LOG_PROGRESS, "candidates with %d in flight %d/%d",
            pass->in_flight, i + 1, n);
-    CS_RETURN_IF_ERROR(measure_operation(pass, &ops[i]));
+    cs_status st = measure_operation(pass, &ops[i]);
+    if (cs_status_code(st) != CS_CODE_NO_MEMORY) {
+      CS_RETURN_IF_ERROR(st);
+      continue;
+    }
+    cs_log(pass->profiling->logger, CS_LOG_INFO, "candidates with %d in flight: no room (%s)",
+           pass->in_flight, cs_status_message(st));
+    cs_status_free(st);
+    pass->report->left_out++;
   }
   return CS_OK;
 }

@@ -7,7 +7,7 @@
 
 typedef struct cs_in_flight_report {
   int measured; /* candidates, now */
-  int left_out; /* operations, as the time was up */
+  int left_out; /* operations, as the time was up or there was no room for so many */
 } cs_in_flight_report;
 
 /* Under what an operation's candidates are kept; a record's time is that from one end of a launch

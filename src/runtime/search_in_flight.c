@@ -47,8 +47,8 @@ static cs_status measure(cs_search *s, int in_flight) {
       cs_profiling_in_flight(&profiling, in_flight, PROFILE_SHARE * s->seconds, &report));
   if (report.measured == 0 && report.left_out == 0) return CS_OK;
   cs_log(&s->session->device->logger, CS_LOG_INFO,
-         "search: %d candidates measured with %d in flight in %.1f s, %d operations left for want "
-         "of time",
+         "search: %d candidates measured with %d in flight in %.1f s, %d operations left out "
+         "(no time or room)",
          report.measured, in_flight, cs_now_seconds() - started, report.left_out);
   return CS_OK;
 }

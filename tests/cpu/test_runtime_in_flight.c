@@ -21,7 +21,8 @@ typedef struct known_one {
   uint64_t hash;    /* of a schedule's candidates and streams, in order */
 } known_one;
 static known_one execs[4096], schedules[64];
-static uint64_t favoured; /* requests of the schedule with this hash take a microsecond */
+static int streams_of_copies[2]; /* schedules of one candidate's copies: on one stream, on all */
+static uint64_t favoured;        /* requests of the schedule with this hash take a microsecond */
 
 static int place_of(const known_one *list, int most, const void *made) {
   int i = 0;
@@ -72,6 +73,10 @@ static cs_status create(cs_backend *backend, const cs_launch *launches, int n,
     one_kind = one_kind && launches[i].exec == launches[0].exec;
   }
   if (one_kind) alone_us = us;
+  if (one_kind && n > 1) {
+    streams_of_copies[0] += streams->n == 1;
+    streams_of_copies[1] += streams->n == IN_FLIGHT;
+  }
   cs_status st = cpu->schedule_create(backend, launches, n, streams, use_graph, out);
   if (st == CS_OK) *FIND(schedules, NULL) = (known_one){*out, us, alone_us, hash};
   return st;
@@ -236,6 +241,27 @@ static void test_the_plan_for_latency_is_tried(void **state) {
   batch = 2;
 }
 
+/* Copies of an operation take a part of the device's memory only; fewer are in flight then. */
+static void test_copies_keep_within_the_memory(void **state) {
+  (void)state;
+  cs_device_info *info = (cs_device_info *)cpu->info(test_device->backend);
+  int64_t memory = info->memory_bytes;
+  batch = 4;
+  cs_session_destroy(open_for(1, 5)); /* times alone */
+  memset(streams_of_copies, 0, sizeof streams_of_copies);
+  cs_session_destroy(open_for(IN_FLIGHT, 5));
+  assert_int_equal(streams_of_copies[0], 0);
+  assert_true(streams_of_copies[1] > 0);
+  batch = 5;
+  cs_session_destroy(open_for(1, 5));
+  memset(streams_of_copies, 0, sizeof streams_of_copies);
+  info->memory_bytes = 1 << 20;
+  cs_session_destroy(open_for(IN_FLIGHT, 5));
+  info->memory_bytes = memory;
+  assert_true(streams_of_copies[0] > 0);
+  batch = 2;
+}
+
 /* The limit is for the arenas of all requests. */
 static void test_memory_limit_is_of_all_requests(void **state) {
   (void)state;
@@ -280,6 +306,7 @@ int main(void) {
       cmocka_unit_test(test_what_takes_least_of_the_device_is_planned),
       cmocka_unit_test(test_records_are_apart_from_those_of_latency),
       cmocka_unit_test(test_the_plan_for_latency_is_tried),
+      cmocka_unit_test(test_copies_keep_within_the_memory),
       cmocka_unit_test(test_memory_limit_is_of_all_requests),
       cmocka_unit_test(test_wrong_numbers_are_refused),
   };
