@@ -10,8 +10,8 @@
 #define SLOWER_ALONE 4.0 /* times the fastest alone: candidates that are slower are left out */
 #define MOST_CANDIDATES 48
 #define SAMPLES 3
-#define MEMORY_SHARE 4 /* one part in so many of the device's memory, for copies of an operation \
-                        */
+/* Copies of an operation take one part in so many of the device's memory. */
+#define MEMORY_SHARE 4
 
 typedef struct in_flight_pass {
   const cs_profiling *profiling;
