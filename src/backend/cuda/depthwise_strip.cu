@@ -1,22 +1,24 @@
 /* Depthwise Conv of 3 × 3 and 5 × 5 filters in NHWC, several outputs a thread, one below the other,
- * 16 bytes of channels each. The filters of these channels stay in registers, and an input row is
- * loaded once for all outputs of the strip that it belongs to: of a 3 × 3 filter with stride 1 and
- * strips of 4 that is 27 vectors to load for 4 outputs where an output a thread
- * (cuda.conv_depthwise, conv_direct.cu) takes 72. Fewer threads, so small tensors fare better with
- * that. */
+ * 16 bytes of channels each, or 8 of 16-bit types. The filters of these channels stay in registers,
+ * and an input row is loaded once for all outputs of the strip that it belongs to: of a 3 × 3
+ * filter with stride 1 and strips of 4 that is 27 vectors to load for 4 outputs where an output a
+ * thread (cuda.conv_depthwise, conv_direct.cu) takes 72. Fewer threads, so small tensors fare
+ * better with that. Filters of 8 bytes are few enough to stay there in f32, so that they are
+ * widened once, not for every output. */
 #include "backend/cuda/positions.cuh"
 
 namespace {
 
-/* X(outputs of a thread) */
-#define CS_DEPTHWISE_STRIPS(X) X(2) X(4)
+/* X(outputs of a thread, bytes of channels) */
+#define CS_DEPTHWISE_STRIPS(X) X(2, 16) X(4, 16) X(2, 8) X(4, 8) X(8, 8)
 
 struct StripVariant {
-  int outputs;
+  int outputs, bytes;
   const char *id;
 };
 const StripVariant kVariants[] = {
-#define CS_STRIP_VARIANT(outputs) {outputs, "cuda.depthwise_strip.v1-" #outputs},
+#define CS_STRIP_VARIANT(outputs, bytes) \
+  {outputs, bytes, "cuda.depthwise_strip.v2-" #outputs "x" #bytes},
     CS_DEPTHWISE_STRIPS(CS_STRIP_VARIANT)
 #undef CS_STRIP_VARIANT
 };
@@ -33,11 +35,31 @@ struct DepthwiseParams {
   Activation act;
 };
 
-template <typename T, int K, int STRIDE, int OUTPUTS>
+/* A filter's element of V channels: as it is stored, or in f32. */
+template <typename T, int V, bool WIDENED>
+struct Filter {
+  static constexpr int kWords = V * (int)sizeof(T) / 4;
+  uint32_t words[kWords];
+  __device__ __forceinline__ void load(const T *from) { load_words(from, words); }
+  __device__ __forceinline__ void get(float (&values)[V]) const {
+    unpack_words<T, V>(words, values);
+  }
+};
+template <typename T, int V>
+struct Filter<T, V, true> {
+  float widened[V];
+  __device__ __forceinline__ void load(const T *from) { load_vector<T, V>(from, widened); }
+  __device__ __forceinline__ void get(float (&values)[V]) const {
+#pragma unroll
+    for (int v = 0; v < V; v++) values[v] = widened[v];
+  }
+};
+
+template <typename T, int K, int STRIDE, int OUTPUTS, int V>
 __global__ void __launch_bounds__(256)
     cs_depthwise_strip_kernel(const __grid_constant__ DepthwiseParams p) {
   begin_kernel();
-  constexpr int V = kVector<T>, kWords = 4, kRows = (OUTPUTS - 1) * STRIDE + K;
+  constexpr int kWords = V * (int)sizeof(T) / 4, kRows = (OUTPUTS - 1) * STRIDE + K;
   int32_t index = thread_index<int32_t>();
   if (index >= p.total) return;
   int32_t c, ow, strip;
@@ -48,9 +70,9 @@ __global__ void __launch_bounds__(256)
   const int32_t oh = strip * OUTPUTS;
   const T *x = static_cast<const T *>(p.x) + n * p.in.n + c;
   const T *filters = static_cast<const T *>(p.w) + c;
-  uint32_t filter[K * K][kWords];
+  Filter<T, V, V * sizeof(T) == 8> filter[K * K];
 #pragma unroll
-  for (int k = 0; k < K * K; k++) load_words(filters + k * p.channels, filter[k]);
+  for (int k = 0; k < K * K; k++) filter[k].load(filters + k * p.channels);
   const Positions<kRows> h = positions_from<kRows>(oh * STRIDE - p.pad_top, p.height, p.in.h);
   const Positions<K> w = positions_from<K>(ow * STRIDE - p.pad_left, p.width, p.in.w);
   float sum[OUTPUTS][V] = {};
@@ -69,7 +91,7 @@ __global__ void __launch_bounds__(256)
         const int row = r - i * STRIDE; /* of the filter */
         if (row < 0 || row >= K) continue;
         float weight[V];
-        unpack_words<T, V>(filter[row * K + s], weight);
+        filter[row * K + s].get(weight);
 #pragma unroll
         for (int v = 0; v < V; v++) sum[i][v] = fmaf(weight[v], value[v], sum[i][v]);
       }
@@ -100,17 +122,21 @@ bool strips_apply(const cs_op_desc *desc) {
     return false;
   if (conv->strides[0] != conv->strides[1] || conv->strides[0] > 2) return false;
   if (conv->dilations[0] != 1 || conv->dilations[1] != 1) return false;
-  int width = 16 / cs_dtype_size(out->dtype);
-  return channels_vectorise(in, width) && channels_vectorise(out, width) &&
-         fits_narrow(view_of(in)) && fits_narrow(view_of(out));
+  return fits_narrow(view_of(in)) && fits_narrow(view_of(out));
+}
+
+bool variant_applies(const StripVariant &variant, const cs_op_desc *desc) {
+  const cs_tensor_desc *in = &desc->inputs[0], *out = &desc->output;
+  int size = (int)cs_dtype_size(out->dtype), width = variant.bytes / size;
+  return (variant.bytes == 16 || size == 2) && out->shape.dims[2] >= variant.outputs &&
+         channels_vectorise(in, width) && channels_vectorise(out, width);
 }
 
 int strip_variants(const cs_op_desc *desc, const char **ids, int capacity) {
   int count = 0;
   if (!strips_apply(desc)) return 0;
   for (const StripVariant &variant : kVariants)
-    if (desc->output.shape.dims[2] >= variant.outputs)
-      add_variant(ids, capacity, &count, variant.id);
+    if (variant_applies(variant, desc)) add_variant(ids, capacity, &count, variant.id);
   return count;
 }
 
@@ -132,11 +158,11 @@ struct DepthwiseArrays {
   void *y;
 };
 
-DepthwiseParams depthwise_params(const cs_op_desc *desc, const DepthwiseArrays &arrays,
-                                 int outputs) {
+DepthwiseParams depthwise_params(const cs_op_desc *desc, const DepthwiseArrays &arrays, int outputs,
+                                 int width) {
   const cs_conv_attrs *conv = &desc->attrs.conv;
   View in = view_of(&desc->inputs[0]), out = view_of(&desc->output);
-  const int64_t size = cs_dtype_size(desc->output.dtype), vectors = out.dim[1] / (16 / size);
+  const int64_t size = cs_dtype_size(desc->output.dtype), vectors = out.dim[1] / width;
   const int64_t strips = (out.dim[2] + outputs - 1) / outputs;
   const int64_t filter_bytes =
       weight_part_bytes(conv->kernel[0] * conv->kernel[1] * out.dim[1] * size);
@@ -157,39 +183,42 @@ DepthwiseParams depthwise_params(const cs_op_desc *desc, const DepthwiseArrays &
   return p;
 }
 
-template <typename T, int K, int STRIDE, int OUTPUTS>
+template <typename T, int K, int STRIDE, int OUTPUTS, int V>
 cs_status launch_strips(const cs_op_desc *desc, const DepthwiseArrays &arrays,
                         cudaStream_t stream) {
-  DepthwiseParams params = depthwise_params(desc, arrays, OUTPUTS);
-  return launch_linear("depthwise_strip", cs_depthwise_strip_kernel<T, K, STRIDE, OUTPUTS>,
+  DepthwiseParams params = depthwise_params(desc, arrays, OUTPUTS, V);
+  return launch_linear("depthwise_strip", cs_depthwise_strip_kernel<T, K, STRIDE, OUTPUTS, V>,
                        params.total, params, stream);
 }
 
-template <typename T, int OUTPUTS>
+template <typename T, int OUTPUTS, int V>
 cs_status launch_filter(const cs_op_desc *desc, const DepthwiseArrays &arrays,
                         cudaStream_t stream) {
   const cs_conv_attrs *conv = &desc->attrs.conv;
   if (conv->kernel[0] == 3)
-    return conv->strides[0] == 1 ? launch_strips<T, 3, 1, OUTPUTS>(desc, arrays, stream)
-                                 : launch_strips<T, 3, 2, OUTPUTS>(desc, arrays, stream);
-  return conv->strides[0] == 1 ? launch_strips<T, 5, 1, OUTPUTS>(desc, arrays, stream)
-                               : launch_strips<T, 5, 2, OUTPUTS>(desc, arrays, stream);
+    return conv->strides[0] == 1 ? launch_strips<T, 3, 1, OUTPUTS, V>(desc, arrays, stream)
+                                 : launch_strips<T, 3, 2, OUTPUTS, V>(desc, arrays, stream);
+  return conv->strides[0] == 1 ? launch_strips<T, 5, 1, OUTPUTS, V>(desc, arrays, stream)
+                               : launch_strips<T, 5, 2, OUTPUTS, V>(desc, arrays, stream);
 }
 
-template <int OUTPUTS>
+template <int OUTPUTS, int BYTES>
 cs_status launch_outputs(const cs_op_desc *desc, const DepthwiseArrays &arrays,
                          cudaStream_t stream) {
   return by_dtype(desc->output.dtype, [&](auto type) {
-    return launch_filter<decltype(type), OUTPUTS>(desc, arrays, stream);
+    using T = decltype(type);
+    /* f32 has 16 bytes only (variant_applies). */
+    constexpr int V = (sizeof(T) == 4 ? 16 : BYTES) / (int)sizeof(T);
+    return launch_filter<T, OUTPUTS, V>(desc, arrays, stream);
   });
 }
 
 cs_status strip_launch(const cs_op_desc *desc, const char *id, const void *const *inputs,
                        const void *weights, void *output, cudaStream_t stream) {
   const DepthwiseArrays arrays = {inputs[0], weights, output};
-#define CS_LAUNCH_STRIP(outputs)                   \
-  if (strcmp(strrchr(id, '-'), "-" #outputs) == 0) \
-    return launch_outputs<outputs>(desc, arrays, stream);
+#define CS_LAUNCH_STRIP(outputs, bytes)                       \
+  if (strcmp(strrchr(id, '-'), "-" #outputs "x" #bytes) == 0) \
+    return launch_outputs<outputs, bytes>(desc, arrays, stream);
   CS_DEPTHWISE_STRIPS(CS_LAUNCH_STRIP)
 #undef CS_LAUNCH_STRIP
   return cs_error(CS_CODE_INTERNAL, "no strip \"%s\"", id);
