@@ -8,6 +8,12 @@ def pair(value):
     return list(value) if isinstance(value, (tuple, list)) else [value, value]
 
 
+def four(pad):
+    """Pads top, left, bottom, right of one number, (H, W), or all four."""
+    pads = pair(pad)
+    return pads if len(pads) == 4 else pads + pads
+
+
 def document_text(document):
     """The graph's file: one node a line, so that a change is a readable diff."""
     line = json.dumps
@@ -37,11 +43,12 @@ class Builder:
         self.channels[name] = channels
         return name
 
-    def conv(self, name, x, out, kernel, stride=1, pad=0, bias=True, op="Conv"):
-        kernel, pad = pair(kernel), pair(pad)
-        self.parameters += self.channels[x] * out * kernel[0] * kernel[1] + (out if bias else 0)
+    def conv(self, name, x, out, kernel, stride=1, pad=0, bias=True, op="Conv", group=1):
+        kernel = pair(kernel)
+        self.parameters += (self.channels[x] // group * out * kernel[0] * kernel[1]
+                            + (out if bias else 0))
         attrs = {"out_channels": out, "kernel_shape": kernel, "strides": pair(stride),
-                 "pads": pad + pad, "dilations": [1, 1], "group": 1, "bias": bias}
+                 "pads": four(pad), "dilations": [1, 1], "group": group, "bias": bias}
         if op == "ConvTranspose":
             attrs["output_padding"] = [0, 0]
         return self.node(name, op, [x], out, **attrs)
@@ -58,11 +65,14 @@ class Builder:
 
     def max_pool(self, name, x, kernel, stride, pad=0, ceil=False):
         return self.unary(name, "MaxPool", x, kernel_shape=pair(kernel), strides=pair(stride),
-                          pads=pair(pad) * 2, ceil_mode=ceil)
+                          pads=four(pad), ceil_mode=ceil)
 
     def average_pool(self, name, x, kernel, stride, pad=0, include_pad=False):
         return self.unary(name, "AveragePool", x, kernel_shape=pair(kernel), strides=pair(stride),
-                          pads=pair(pad) * 2, ceil_mode=False, count_include_pad=include_pad)
+                          pads=four(pad), ceil_mode=False, count_include_pad=include_pad)
+
+    def add(self, name, x, y):
+        return self.node(name, "Add", [x, y], self.channels[x])
 
     def concat(self, name, inputs):
         return self.node(name, "Concat", inputs, sum(self.channels[x] for x in inputs), axis=1)

@@ -13,6 +13,8 @@ import pathlib
 import sys
 
 from graph_builder import Builder
+from model_nasnet import nasnet_a_mobile
+from model_randwire import randwire_ws_small
 
 MODELS_DIR = pathlib.Path(__file__).resolve().parent.parent / "models"
 
@@ -280,7 +282,7 @@ def dcgan_generator():
 
 
 MODELS = (googlenet, googlenet_bn, inception_v3, resnet50, squeezenet1_1, densenet121,
-          dcgan_generator)
+          dcgan_generator, nasnet_a_mobile, randwire_ws_small)
 
 
 def main():
