@@ -1,7 +1,7 @@
 """Small graphs of each model family for tools/make_goldens.py. Extents are odd and channels few, so
 that every branch of the semantics shows in a few hundred bytes."""
 
-from make_models import Builder, pair
+from graph_builder import Builder, pair
 
 
 class SmallBuilder(Builder):

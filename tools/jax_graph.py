@@ -163,7 +163,12 @@ def pad(net, attrs, _, x):
 
 
 def chain(function):
-    def apply(_, __, ___, first, *others):
+    """Of inputs, or of one and a constant number."""
+    def apply(net, attrs, params, first, *others):
+        if not others and attrs.get("operand"):
+            if attrs["operand"] != [1]:
+                raise NotImplementedError(f"operand of shape {attrs['operand']}, wanted one number")
+            others = (params["weight"],)
         for other in others:
             first = function(first, other)
         return first

@@ -9,84 +9,14 @@ source's, so that its weights load unchanged. Python's standard library is all i
 """
 
 import argparse
-import json
 import pathlib
 import sys
 
+from graph_builder import Builder
+from model_nasnet import nasnet_a_mobile
+from model_randwire import randwire_ws_small
+
 MODELS_DIR = pathlib.Path(__file__).resolve().parent.parent / "models"
-
-
-def pair(value):
-    return list(value) if isinstance(value, (tuple, list)) else [value, value]
-
-
-class Builder:
-    """Collects nodes; every method returns the name of the value it made. Tracks channels and
-    counts trainable parameters on the way."""
-
-    def __init__(self, name, input_name, shape):
-        self.name, self.input, self.shape = name, input_name, shape
-        self.nodes = []
-        self.channels = {input_name: shape[1]}
-        self.parameters = 0
-
-    def node(self, name, op, inputs, channels, **attrs):
-        if name in self.channels:
-            raise ValueError(f"{self.name}: duplicate name {name}")
-        node = {"name": name, "op": op, "inputs": list(inputs)}
-        if attrs:
-            node["attrs"] = attrs
-        self.nodes.append(node)
-        self.channels[name] = channels
-        return name
-
-    def conv(self, name, x, out, kernel, stride=1, pad=0, bias=True, op="Conv"):
-        kernel, pad = pair(kernel), pair(pad)
-        self.parameters += self.channels[x] * out * kernel[0] * kernel[1] + (out if bias else 0)
-        attrs = {"out_channels": out, "kernel_shape": kernel, "strides": pair(stride),
-                 "pads": pad + pad, "dilations": [1, 1], "group": 1, "bias": bias}
-        if op == "ConvTranspose":
-            attrs["output_padding"] = [0, 0]
-        return self.node(name, op, [x], out, **attrs)
-
-    def norm(self, name, x, epsilon=1e-5):
-        self.parameters += 2 * self.channels[x]
-        return self.node(name, "BatchNormalization", [x], self.channels[x], epsilon=epsilon)
-
-    def unary(self, name, op, x, **attrs):
-        return self.node(name, op, [x], self.channels[x], **attrs)
-
-    def relu(self, name, x):
-        return self.unary(name, "Relu", x)
-
-    def max_pool(self, name, x, kernel, stride, pad=0, ceil=False):
-        return self.unary(name, "MaxPool", x, kernel_shape=pair(kernel), strides=pair(stride),
-                          pads=pair(pad) * 2, ceil_mode=ceil)
-
-    def average_pool(self, name, x, kernel, stride, pad=0, include_pad=False):
-        return self.unary(name, "AveragePool", x, kernel_shape=pair(kernel), strides=pair(stride),
-                          pads=pair(pad) * 2, ceil_mode=False, count_include_pad=include_pad)
-
-    def concat(self, name, inputs):
-        return self.node(name, "Concat", inputs, sum(self.channels[x] for x in inputs), axis=1)
-
-    def gemm(self, name, x, out):
-        self.parameters += self.channels[x] * out + out
-        return self.node(name, "Gemm", [x], out, out_features=out, bias=True)
-
-    def flatten(self, name, x):
-        return self.unary(name, "Flatten", x, axis=1)
-
-    def text(self, output, expected_parameters):
-        if self.parameters != expected_parameters:
-            raise ValueError(f"{self.name}: {self.parameters} parameters, "
-                             f"the published count is {expected_parameters}")
-        line = json.dumps
-        nodes = ",\n".join("    " + line(node) for node in self.nodes)
-        graph_input = line({"name": self.input, "shape": self.shape, "dtype": "f32"})
-        return (f'{{\n  "schema": "convsched.graph/1",\n  "name": {line(self.name)},\n'
-                f'  "inputs": [{graph_input}],\n  "nodes": [\n{nodes}\n  ],\n'
-                f'  "outputs": [{line(output)}]\n}}\n')
 
 
 # Branch widths of the nine modules: 1×1, 3×3 reduce, 3×3, 5×5 reduce, 5×5, pool projection.
@@ -352,7 +282,7 @@ def dcgan_generator():
 
 
 MODELS = (googlenet, googlenet_bn, inception_v3, resnet50, squeezenet1_1, densenet121,
-          dcgan_generator)
+          dcgan_generator, nasnet_a_mobile, randwire_ws_small)
 
 
 def main():

@@ -13,13 +13,12 @@ import numpy as np
 import graph_json
 
 FNV_OFFSET, FNV_PRIME, MASK64 = 0xCBF29CE484222325, 0x100000001B3, (1 << 64) - 1
-RESIDUAL_SCALE, MAX_POOL_GAIN = 0.25, 2.0
+RESIDUAL_SCALE, MAX_POOL_GAIN, GATE_LOSS = 0.25, 2.0, 4.0
 RECTIFIERS = {"Relu", "LeakyRelu", "Clip", "PRelu", "Elu", "HardSwish", "Swish"}
-OPERAND_RANGES = {"Mul": (1.0, 0.1), "Div": (1.0, 0.1), "Pow": (2.0, 0.0),
-                  "PRelu": (0.25, 0.1)}
+OPERAND_RANGES = {"Div": (1.0, 0.1), "Pow": (2.0, 0.0), "PRelu": (0.25, 0.1)}
 PASSING = {"BatchNormalization", "InstanceNormalization", "GlobalMaxPool", "Add", "MaxPool", "AveragePool", "GlobalAveragePool", "LRN",
            "Concat", "Pad", "Reshape", "Transpose", "Slice", "Resize", "Identity", "Dropout"}
-WEIGHTED = {"Conv", "ConvTranspose", "Gemm", "BatchNormalization", "InstanceNormalization"}
+SCALED = {"Conv", "ConvTranspose", "Gemm", "BatchNormalization", "InstanceNormalization"}
 
 
 # ---- Random numbers ----
@@ -72,27 +71,53 @@ class Role:
     rectified: bool = False  # a rectifier follows, perhaps behind linear operations and pools
     residual: bool = False  # its output is the branch of a residual Add
     pooled: bool = False  # its input is a MaxPool's output, perhaps behind LRN or BatchNormalization
+    gated: bool = False  # or a gate's
 
 
-def reads_max_pool(node, producers):
-    while (node := producers.get(node.inputs[0])) is not None:
-        if node.op == "MaxPool":
+def gates_itself(node, producers):
+    """x times Sigmoid(x), or times HardSigmoid(x) of slope 1/6."""
+    for i, other in ((0, 1), (1, 0)) if node.op == "Mul" and len(node.inputs) == 2 else ():
+        gate = producers.get(node.inputs[i])
+        if gate is not None and gate.inputs[0] == node.inputs[other] and (
+                gate.op == "Sigmoid" or gate.op == "HardSigmoid" and abs(6 * gate.attrs["alpha"] - 1) < 1e-6
+                and gate.attrs["beta"] == 0.5):
             return True
-        if node.op not in ("LRN", "BatchNormalization"):
-            return False
     return False
+
+
+def is_gated(node, producers):
+    gates = [producers[value].op for value in node.inputs if value in producers]
+    return (node.op == "Mul" and len(node.inputs) == 2 and not gates_itself(node, producers)
+            and ("Sigmoid" in gates or "HardSigmoid" in gates))
+
+
+def source_of(node, producers):
+    """The node whose output it reads, but for LRN and BatchNormalization; None for an input."""
+    source = producers.get(node.inputs[0])
+    while source is not None and source.op in ("LRN", "BatchNormalization"):
+        source = producers.get(source.inputs[0])
+    return source
+
+
+def is_scaled(node):
+    return node.op in SCALED or (node.op == "Mul" and len(node.inputs) == 1)
 
 
 def roles_of(graph):
     producers, reaching = graph.producers(), set()
-    roles = {node.name: Role(pooled=reads_max_pool(node, producers)) for node in graph.nodes}
+    roles = {}
+    for node in graph.nodes:
+        source = source_of(node, producers)
+        roles[node.name] = Role(pooled=source is not None and source.op == "MaxPool",
+                                gated=source is not None and is_gated(source, producers))
     for node in reversed(graph.nodes):
         roles[node.name].rectified = node.name in reaching
-        if node.op in RECTIFIERS or (node.op in PASSING and node.name in reaching):
+        if (node.op in RECTIFIERS or gates_itself(node, producers)
+                or (node.op in PASSING and node.name in reaching)):
             reaching.update(node.inputs)
         if node.op == "Add" and len(node.inputs) == 2:
             branches = [value for value in node.inputs
-                        if value in producers and producers[value].op in WEIGHTED]
+                        if value in producers and is_scaled(producers[value])]
             if branches:
                 roles[branches[0]].residual = True
     return roles
@@ -121,9 +146,12 @@ def parameter_range(node, what, shape, role):
         return 0.0, scale * math.sqrt(0.03)
     if node.op in ("BatchNormalization", "InstanceNormalization"):
         return scale, scale * 0.1
+    if node.op == "Mul":
+        return scale, 0.1 * scale
     if node.op in graph_json.BINARY:
         return OPERAND_RANGES.get(node.op, (0.0, math.sqrt(0.03)))
-    gain = (2.0 if role.rectified else 1.0) / (MAX_POOL_GAIN if role.pooled else 1.0)
+    gain = ((2.0 if role.rectified else 1.0) / (MAX_POOL_GAIN if role.pooled else 1.0)
+            * (GATE_LOSS if role.gated else 1.0))
     return 0.0, scale * math.sqrt(3.0 * gain / fan_in(node, shape))
 
 

@@ -124,6 +124,10 @@ typedef struct cs_pass_report { /* how many nodes each pass changed */
 cs_status cs_graph_apply_passes(const cs_graph *bound, cs_pass_options options,
                                 cs_pass_report *report, cs_graph **out) CS_MUST_USE;
 
+/* The Sigmoid, or HardSigmoid of slope 1/6 and offset 1/2, whose input the Mul multiplies it with;
+ * -1: it is no such product. */
+int cs_node_gate(const cs_graph *graph, const cs_node *product);
+
 /* Whether a value may be stored in a layout: rank 4 only (other ranks: NCHW, that is row-major),
  * and a Concat along the channels takes a blocked layout only if every boundary between its inputs
  * is a multiple of the layout's granule. */

@@ -22,9 +22,6 @@ bool cs_node_is_identity(const cs_node *node);
 bool cs_node_is_product(const cs_node *node);
 /* An activation behind it can be part of it. */
 bool cs_node_takes_activation(const cs_node *node);
-/* The Sigmoid, or HardSigmoid of slope 1/6 and offset 1/2, whose input the Mul multiplies it with;
- * -1: it is no such product. */
-int cs_node_gate(const cs_graph *graph, const cs_node *product);
 /* A rank-4 Concat along the channels. */
 bool cs_node_is_channel_concat(const cs_graph *graph, const cs_node *node);
 

@@ -10,17 +10,22 @@
 #define RESIDUAL_SCALE 0.25
 /* A MaxPool of rectified values multiplies their mean square by about this. */
 #define MAX_POOL_GAIN 2.0
+/* A gate is about 1/2: what it multiplies loses this much of its mean square. */
+#define GATE_LOSS 4.0
 
 /* What the surroundings of a node say about its weights. */
 typedef struct node_role {
   bool rectified; /* a Relu (or the like) follows, perhaps behind linear operations and pools */
   bool residual;  /* its output is the branch of a residual Add */
-  bool pooled;    /* its input is a MaxPool's output, perhaps behind an LRN or BatchNormalization */
+  /* Its input is a MaxPool's or a gate's output, perhaps behind an LRN or BatchNormalization. */
+  bool pooled, gated;
 } node_role;
 
-static bool is_rectifier(cs_op op) {
+static bool is_rectifier(const cs_graph *graph, const cs_node *node) {
+  cs_op op = node->op;
   return op == CS_OP_RELU || op == CS_OP_LEAKY_RELU || op == CS_OP_CLIP || op == CS_OP_PRELU ||
-         op == CS_OP_ELU || op == CS_OP_HARD_SWISH || op == CS_OP_SWISH;
+         op == CS_OP_ELU || op == CS_OP_HARD_SWISH || op == CS_OP_SWISH ||
+         cs_node_gate(graph, node) >= 0;
 }
 
 static bool passes_through(cs_op op) {
@@ -47,30 +52,47 @@ static bool passes_through(cs_op op) {
   }
 }
 
-static bool has_weights(cs_op op) {
+/* Its output can be made small by its weights: all of them are factors. */
+static bool is_scaled(const cs_node *node) {
+  cs_op op = node->op;
   return op == CS_OP_CONV || op == CS_OP_CONV_TRANSPOSE || op == CS_OP_GEMM ||
-         op == CS_OP_BATCH_NORM || op == CS_OP_INSTANCE_NORM;
+         op == CS_OP_BATCH_NORM || op == CS_OP_INSTANCE_NORM ||
+         (op == CS_OP_MUL && node->n_inputs == 1);
 }
 
-/* The first operand of an Add that a node with weights made is its residual branch. */
+static const cs_node *producer_of(const cs_graph *graph, int value) {
+  int producer = graph->values[value].producer;
+  return producer >= 0 ? &graph->nodes[producer] : NULL;
+}
+
+/* The first operand of an Add that such a node made is its residual branch. */
 static void mark_residual(const cs_graph *graph, const cs_node *add, node_role *roles) {
   for (int i = 0; i < add->n_inputs; i++) {
-    int producer = graph->values[add->inputs[i]].producer;
-    if (producer >= 0 && has_weights(graph->nodes[producer].op)) {
-      roles[producer].residual = true;
+    const cs_node *producer = producer_of(graph, add->inputs[i]);
+    if (producer && is_scaled(producer)) {
+      roles[producer - graph->nodes].residual = true;
       return;
     }
   }
 }
 
-static bool reads_max_pool(const cs_graph *graph, const cs_node *node) {
-  for (;;) {
-    int producer = graph->values[node->inputs[0]].producer;
-    if (producer < 0) return false;
-    node = &graph->nodes[producer];
-    if (node->op == CS_OP_MAX_POOL) return true;
-    if (node->op != CS_OP_LRN && node->op != CS_OP_BATCH_NORM) return false;
+/* A product of two inputs of which one, and not of the other, is a Sigmoid or HardSigmoid. */
+static bool is_gated(const cs_graph *graph, const cs_node *node) {
+  if (node->op != CS_OP_MUL || node->n_inputs != 2 || cs_node_gate(graph, node) >= 0) return false;
+  for (int i = 0; i < 2; i++) {
+    const cs_node *gate = producer_of(graph, node->inputs[i]);
+    if (gate && (gate->op == CS_OP_SIGMOID || gate->op == CS_OP_HARD_SIGMOID)) return true;
   }
+  return false;
+}
+
+static void find_source(const cs_graph *graph, const cs_node *node, node_role *role) {
+  const cs_node *source = producer_of(graph, node->inputs[0]);
+  while (source && (source->op == CS_OP_LRN || source->op == CS_OP_BATCH_NORM)) {
+    source = producer_of(graph, source->inputs[0]);
+  }
+  role->pooled = source && source->op == CS_OP_MAX_POOL;
+  role->gated = source && is_gated(graph, source);
 }
 
 static cs_status find_roles(const cs_graph *graph, node_role **out) {
@@ -84,8 +106,9 @@ static cs_status find_roles(const cs_graph *graph, node_role **out) {
   for (int i = graph->n_nodes - 1; i >= 0; i--) {
     const cs_node *node = &graph->nodes[i];
     roles[i].rectified = rectified[node->output];
-    roles[i].pooled = reads_max_pool(graph, node);
-    bool reaches = is_rectifier(node->op) || (passes_through(node->op) && rectified[node->output]);
+    find_source(graph, node, &roles[i]);
+    bool reaches =
+        is_rectifier(graph, node) || (passes_through(node->op) && rectified[node->output]);
     for (int k = 0; k < node->n_inputs; k++) {
       if (reaches) rectified[node->inputs[k]] = true;
     }
@@ -118,8 +141,9 @@ typedef struct uniform_range {
 } uniform_range;
 
 /* The constant of an Add … Pow: what keeps the mean square about as it is; whole exponents. */
-static uniform_range operand_range(cs_op op) {
-  if (op == CS_OP_MUL || op == CS_OP_DIV) return (uniform_range){1.0, 0.1};
+static uniform_range operand_range(cs_op op, double scale) {
+  if (op == CS_OP_MUL) return (uniform_range){scale, scale * 0.1};
+  if (op == CS_OP_DIV) return (uniform_range){1.0, 0.1};
   if (op == CS_OP_POW) return (uniform_range){2.0, 0.0};
   if (op == CS_OP_PRELU) return (uniform_range){0.25, 0.1};
   return (uniform_range){0.0, sqrt(0.03)};
@@ -135,8 +159,9 @@ static uniform_range range_of(const cs_graph *graph, int index, node_role role,
   if (node->op == CS_OP_BATCH_NORM || node->op == CS_OP_INSTANCE_NORM) {
     return (uniform_range){scale, scale * 0.1};
   }
-  if (cs_op_is_binary(node->op)) return operand_range(node->op);
-  double gain = (role.rectified ? 2.0 : 1.0) / (role.pooled ? MAX_POOL_GAIN : 1.0);
+  if (cs_op_is_binary(node->op)) return operand_range(node->op, scale);
+  double gain = (role.rectified ? 2.0 : 1.0) / (role.pooled ? MAX_POOL_GAIN : 1.0) *
+                (role.gated ? GATE_LOSS : 1.0);
   return (uniform_range){0.0, scale * sqrt(3.0 * gain / fan_in(graph, node))};
 }
 

@@ -138,6 +138,10 @@ MODEL_TEST(googlenet_bn)
 MODEL_TEST(inception_v3)
 MODEL_TEST(resnet50)
 MODEL_TEST(densenet121)
+MODEL_TEST(mobilenet_v2)
+MODEL_TEST(efficientnet_b0)
+MODEL_TEST(nasnet_a_mobile)
+MODEL_TEST(randwire_ws_small)
 #endif
 MODEL_TEST(squeezenet1_1)
 MODEL_TEST(dcgan_generator)
@@ -150,6 +154,10 @@ int main(void) {
     cmocka_unit_test(inception_v3),
     cmocka_unit_test(resnet50),
     cmocka_unit_test(densenet121),
+    cmocka_unit_test(mobilenet_v2),
+    cmocka_unit_test(efficientnet_b0),
+    cmocka_unit_test(nasnet_a_mobile),
+    cmocka_unit_test(randwire_ws_small),
 #endif
     cmocka_unit_test(small_graphs),
     cmocka_unit_test(squeezenet1_1),

@@ -167,6 +167,48 @@ static void generated_variances_follow_the_surroundings(void **state) {
   cs_graph_destroy(graph);
 }
 
+static double generated_mean_square(const cs_graph *graph, const char *name, int64_t count) {
+  cs_params *params = NULL;
+  assert_ok(cs_params_generate(graph, 7, &params));
+  double found = mean_square(get(params, name, count), count);
+  close_all();
+  cs_params_destroy(params);
+  return found;
+}
+
+/* x · Sigmoid(x) is a rectifier for the convolution before it; what a gate of another value halves
+ * is doubled behind it, through a BatchNormalization too. */
+static void generated_variances_follow_gates(void **state) {
+  (void)state;
+  cs_graph *graph = parse(
+      CONV("a", "x", "\"out_channels\":64,\"kernel_shape\":[1,1]") ","
+      NODE("s", "Sigmoid", "\"a\"") "," NODE("swish", "Mul", "\"a\",\"s\"") ","
+      CONV("b", "swish", "\"out_channels\":64,\"kernel_shape\":[1,1]") ","
+      NODE("g", "Sigmoid", "\"b\"") "," NODE("gated", "Mul", "\"swish\",\"g\"") ","
+      CONV("c", "gated", "\"out_channels\":64,\"kernel_shape\":[1,1]") ","
+      NODE("norm", "BatchNormalization", "\"gated\"") ","
+      CONV("d", "norm", "\"out_channels\":64,\"kernel_shape\":[1,1]") ","
+      NODE("sum", "Add", "\"c\",\"d\""), "sum");
+  assert_close(generated_mean_square(graph, "a.weight", 256), 2.0 / 4, 0.2 * 2.0 / 4);
+  assert_close(generated_mean_square(graph, "b.weight", 4096), 1.0 / 64, 0.1 / 64);
+  assert_close(generated_mean_square(graph, "c.weight", 4096), 4.0 / 16 / 64, 0.1 * 4.0 / 16 / 64);
+  assert_close(generated_mean_square(graph, "d.weight", 4096), 4.0 / 64, 0.1 * 4.0 / 64);
+  cs_graph_destroy(graph);
+}
+
+/* Of two products with constants that are added the first is the residual branch. */
+static void generated_factors_of_a_branch_are_small(void **state) {
+  (void)state;
+  cs_graph *graph = parse(
+      "{\"name\":\"m\",\"op\":\"Mul\",\"inputs\":[\"x\"],\"attrs\":{\"operand\":[4,3,3]}},"
+      "{\"name\":\"n\",\"op\":\"Mul\",\"inputs\":[\"x\"],\"attrs\":{\"operand\":[4,3,3]}}," NODE(
+          "sum", "Add", "\"m\",\"n\""),
+      "sum");
+  assert_close(generated_mean_square(graph, "m.weight", 36), 1.0 / 16, 0.05 / 16);
+  assert_close(generated_mean_square(graph, "n.weight", 36), 1.0, 0.05);
+  cs_graph_destroy(graph);
+}
+
 /* ---- Loading ---- */
 
 static cs_graph *one_conv(void) {
@@ -483,6 +525,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(generates_the_bits_of_the_rule),
       cmocka_unit_test(generated_variances_follow_the_surroundings),
+      cmocka_unit_test(generated_variances_follow_gates),
+      cmocka_unit_test(generated_factors_of_a_branch_are_small),
       cmocka_unit_test(loads_what_the_graph_needs),
       cmocka_unit_test(copies_only_what_is_not_there_as_floats),
       cmocka_unit_test(tells_a_file_that_was_written_meanwhile),
