@@ -158,8 +158,9 @@ def pad(net, attrs, _, x):
     half = x.ndim
     amounts = {axis: (attrs["pads"][axis], attrs["pads"][half + axis]) for axis in range(half)}
     placed = spread(net.layout, amounts, (0, 0)) if half == 4 else tuple(amounts.values())
-    how = {"constant_values": attrs["value"]} if attrs["mode"] == "constant" else {}
-    return jnp.pad(x, placed, attrs["mode"], **how)
+    if attrs["mode"] == "constant":  # negative pads cut
+        return lax.pad(x, jnp.asarray(attrs["value"], x.dtype), [(*ends, 0) for ends in placed])
+    return jnp.pad(x, placed, attrs["mode"])
 
 
 def chain(function):
