@@ -32,6 +32,7 @@ except ImportError as error:
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
 import convsched  # noqa: E402
+from record_errors import DTYPES, allow_tf32  # noqa: E402
 
 OPSET = 17
 MOST = 2.0  # times PyTorch's own error
@@ -63,19 +64,11 @@ def export(model, x, path):
                           output_names=["output"], dynamic_axes={"input": {0: "N"}, "output": {0: "N"}})
 
 
-TORCH_DTYPES = {"f32": torch.float32, "tf32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
-
-
 def outputs(model, x, dtype, memory_format, device):
     to = {"dtype": dtype, "memory_format": memory_format, "device": device}
     with torch.no_grad():
         y = copy.deepcopy(model).to(**to)(x.to(**to))
     return y.double().cpu().numpy()
-
-
-def allow_tf32(allowed):
-    torch.backends.cuda.matmul.allow_tf32 = allowed
-    torch.backends.cudnn.allow_tf32 = allowed
 
 
 def error(found, wanted):
@@ -115,7 +108,7 @@ def check(library, device, name, options, folder):
     export(model, x, path)
     place = "cpu" if options.device == "cpu" else "cuda"
     allow_tf32(options.dtype == "tf32")
-    theirs = [outputs(model, x, TORCH_DTYPES[options.dtype], form, place)
+    theirs = [outputs(model, x, DTYPES[options.dtype], form, place)
               for form in (torch.contiguous_format, torch.channels_last)]
     wanted = outputs(model, x, torch.float64, torch.contiguous_format, place)
     most = max(error(y, wanted) for y in theirs)
@@ -140,7 +133,7 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--device", default="cpu", help="cpu (default) or cuda:N")
-    parser.add_argument("--dtype", default="f32", choices=TORCH_DTYPES)
+    parser.add_argument("--dtype", default="f32", choices=DTYPES)
     parser.add_argument("--keep", type=pathlib.Path, help="leave the ONNX files in this folder")
     options = parser.parse_args()
     if options.device == "cpu" and options.dtype != "f32":

@@ -2,6 +2,7 @@
 Standard library only."""
 
 import json
+import sys
 
 
 def pair(value):
@@ -12,6 +13,19 @@ def four(pad):
     """Pads top, left, bottom, right of one number, (H, W), or all four."""
     pads = pair(pad)
     return pads if len(pads) == 4 else pads + pads
+
+
+def write_or_compare(files, check, tool):
+    """Writes (path, text) files or, with `check`, names on stderr those that are not so; a tool's exit code."""
+    stale = []
+    for path, text in files:
+        if not check:
+            path.write_text(text, encoding="utf-8")
+        elif not path.exists() or path.read_text(encoding="utf-8") != text:
+            stale.append(str(path))
+    for path in stale:
+        print(f"{path}: differs from what {tool} writes", file=sys.stderr)
+    return 1 if stale else 0
 
 
 def document_text(document):

@@ -30,7 +30,7 @@ except ImportError as missing:
     sys.exit(77)
 
 import graph_json
-from graph_builder import document_text
+from graph_builder import document_text, write_or_compare
 
 MODELS_DIR = pathlib.Path(__file__).resolve().parent.parent / "models"
 OPSET = 17
@@ -148,16 +148,8 @@ def main():
     parser.add_argument("--models", nargs="+", default=MODELS, choices=MODELS, metavar="NAME")
     options = parser.parse_args()
     print(f"torch {torch.__version__}, torchvision {torchvision.__version__}, timm {timm.__version__}")
-    stale = []
-    for name in options.models:
-        path, text = MODELS_DIR / f"{name}.json", imported(options.command, name)
-        if not options.check:
-            path.write_text(text, encoding="utf-8")
-        elif not path.exists() or path.read_text(encoding="utf-8") != text:
-            stale.append(str(path))
-    for path in stale:
-        print(f"{path}: differs from what tools/import_models.py writes", file=sys.stderr)
-    return 1 if stale else 0
+    files = ((MODELS_DIR / f"{name}.json", imported(options.command, name)) for name in options.models)
+    return write_or_compare(files, options.check, "tools/import_models.py")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import argparse
 import pathlib
 import sys
 
-from graph_builder import Builder
+from graph_builder import Builder, write_or_compare
 from model_nasnet import nasnet_a_mobile
 from model_randwire import randwire_ws_small
 
@@ -290,17 +290,8 @@ def main():
     parser.add_argument("--check", action="store_true", help="compare instead of writing")
     parser.add_argument("--out", type=pathlib.Path, default=MODELS_DIR, help="folder")
     options = parser.parse_args()
-    stale = []
-    for model in MODELS:
-        path = options.out / f"{model.__name__}.json"
-        text = model()
-        if not options.check:
-            path.write_text(text, encoding="utf-8")
-        elif not path.exists() or path.read_text(encoding="utf-8") != text:
-            stale.append(str(path))
-    for path in stale:
-        print(f"{path}: differs from what tools/make_models.py writes", file=sys.stderr)
-    return 1 if stale else 0
+    files = ((options.out / f"{model.__name__}.json", model()) for model in MODELS)
+    return write_or_compare(files, options.check, "tools/make_models.py")
 
 
 if __name__ == "__main__":

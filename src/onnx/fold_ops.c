@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/functions.h"
 #include "onnx/fold.h"
 
 static cs_status new_items(int64_t count, cs_onnx_item **out) {
@@ -166,25 +167,6 @@ static bool whole_of(cs_op op, cs_onnx_item a, cs_onnx_item b, cs_onnx_item *out
   }
 }
 
-static double real_of(cs_op op, double a, double b) {
-  switch (op) {
-    case CS_OP_ADD:
-      return a + b;
-    case CS_OP_SUB:
-      return a - b;
-    case CS_OP_MUL:
-      return a * b;
-    case CS_OP_MAX:
-      return a > b || isnan(a) ? a : b;
-    case CS_OP_MIN:
-      return a < b || isnan(a) ? a : b;
-    case CS_OP_POW:
-      return pow(a, b);
-    default:
-      return a / b;
-  }
-}
-
 cs_status cs_onnx_fold_arithmetic(cs_onnx_node *node, cs_onnx_value *const *inputs) {
   cs_onnx_item *items = NULL;
   cs_op op;
@@ -207,7 +189,7 @@ cs_status cs_onnx_fold_arithmetic(cs_onnx_node *node, cs_onnx_value *const *inpu
     cs_onnx_item left = inputs[0]->items[n_a == 1 ? 0 : i];
     cs_onnx_item right = inputs[1]->items[n_b == 1 ? 0 : i];
     if (real) {
-      items[i].real = real_of(op, left.real, right.real);
+      items[i].real = ref_combine(op, left.real, right.real);
       good = !left.times_n && !right.times_n && cs_onnx_dtype_is_real(inputs[1]->dtype);
     } else {
       good = whole_of(op, left, right, &items[i]);

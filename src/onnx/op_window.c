@@ -120,7 +120,7 @@ static cs_status check_weight(cs_onnx_node *node, bool transpose, convolution *c
   const cs_shape *shape = &c->weight->data.shape;
   cs_conv_attrs *conv = &c->attrs;
   char text[CS_TEXT_SIZE];
-  bool fits = shape->rank == 2 + c->axes && conv->group >= 1 && conv->group <= CS_MAX_EXTENT;
+  bool fits = shape->rank == (c->row ? 3 : 4) && conv->group >= 1 && conv->group <= CS_MAX_EXTENT;
   for (int i = 0; fits && i < shape->rank; i++) {
     fits = shape->dims[i] >= 1 && shape->dims[i] <= CS_MAX_EXTENT;
   }
@@ -173,8 +173,6 @@ static cs_status read_conv(cs_onnx_node *node, bool transpose, convolution *c) {
   CS_RETURN_IF_ERROR(cs_onnx_int(node, "group", 1, &c->attrs.group));
   c->good = there && c->weight && !node->refused;
   if (c->good) CS_RETURN_IF_ERROR(cs_onnx_as_images(node, &c->input, &c->row, &c->good));
-  if (c->good && c->row) c->axes = 1;
-  if (c->good && !c->row) c->axes = 2;
   if (c->good) CS_RETURN_IF_ERROR(check_weight(node, transpose, c));
   if (c->good) CS_RETURN_IF_ERROR(check_kernel(node, c));
   return c->good ? check_bias(node, c) : CS_OK;

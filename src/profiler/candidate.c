@@ -64,3 +64,17 @@ int cs_candidates_since(const char *signature) {
   const char *groups = strncmp(signature, "Conv ", 5) == 0 ? strstr(signature, " g=") : NULL;
   return groups && strtol(groups + 3, NULL, 10) > 1 ? 7 : 6;
 }
+
+/* ---- What was measured of one ---- */
+
+cs_status cs_measurement_of(const double *samples, int n, double scale, cs_measurement *out) {
+  cs_stats stats;
+  CS_RETURN_IF_ERROR(cs_stats_of(samples, n, &stats));
+  *out = (cs_measurement){.cold_us = stats.median * scale,
+                          .warm_us = stats.median * scale,
+                          .p10_us = stats.p10 * scale,
+                          .p90_us = stats.p90 * scale,
+                          .variation = stats.variation,
+                          .samples = n};
+  return CS_OK;
+}

@@ -24,6 +24,11 @@ typedef struct cs_measurement {
   char *reason;  /* why rejected; NULL */
 } cs_measurement;
 
+/* What n samples tell, each times `scale`, of what is run one way only: cold and warm are the same.
+ */
+cs_status cs_measurement_of(const double *samples, int n, double scale,
+                            cs_measurement *out) CS_MUST_USE;
+
 /* One kernel of a candidate. */
 typedef struct cs_kernel_profile {
   cs_kernel_info info; /* `launch` means nothing here */

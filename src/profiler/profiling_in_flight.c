@@ -21,9 +21,9 @@ typedef struct in_flight_pass {
   double begun, seconds;
 } in_flight_pass;
 
-cs_status cs_in_flight_signature(const char *operation, int in_flight, char **out) {
+cs_status cs_in_flight_signature(const char *signature, int in_flight, char **out) {
   cs_strbuf text = {0};
-  cs_strbuf_printf(&text, "%s with %d in flight", operation, in_flight);
+  cs_strbuf_printf(&text, "%s with %d in flight", signature, in_flight);
   return cs_strbuf_take(&text, out);
 }
 
@@ -101,22 +101,16 @@ static cs_status time_trial(const in_flight_pass *pass, const copies *c, const c
                             const cs_trial *trial) {
   cs_status st = CS_OK;
   cs_schedule *schedule = NULL;
-  cs_stats stats;
+  cs_measurement measured;
   double us[SAMPLES], first;
   const cs_backend_vtable *vtable = c->buffers->backend->vtable;
   CS_TRY(st, make_schedule(c, trial, &schedule), done);
   CS_TRY(st, vtable->schedule_latency(schedule, 1, &first), done);
   CS_TRY(st, vtable->schedule_latency(schedule, SAMPLES, us), done);
   for (int i = 0; i < SAMPLES; i++) us[i] /= c->launches;
-  CS_TRY(st, cs_stats_of(us, SAMPLES, &stats), done);
+  CS_TRY(st, cs_measurement_of(us, SAMPLES, 1, &measured), done);
   cs_candidate candidate = trial->candidate;
   candidate.payload = NULL; /* it is in the record of the candidate alone */
-  cs_measurement measured = {.cold_us = stats.median,
-                             .warm_us = stats.median,
-                             .p10_us = stats.p10,
-                             .p90_us = stats.p90,
-                             .variation = stats.variation,
-                             .samples = SAMPLES};
   CS_TRY(st, cs_profile_add(pass->profiling->profile, name, &candidate, &measured), done);
   pass->report->measured++;
 done:
@@ -156,7 +150,6 @@ static cs_status measure_operation(const in_flight_pass *pass, const cs_distinct
   const cs_candidate *wanted[MOST_CANDIDATES];
   CS_RETURN_IF_ERROR(cs_in_flight_signature(op->signature, pass->in_flight, &name));
   int n = wanted_of(pass, op->signature, name, wanted);
-  if (n == 0) goto done;
   CS_TRY(st, cs_operation_again(pass->profiling, op->task, wanted, n, &operation), done);
   CS_TRY(st, cs_prepare_trials(pass->measuring, &operation, 1), done);
   CS_TRY(st, cs_operation_buffers(pass->measuring, &operation, &buffers), done);

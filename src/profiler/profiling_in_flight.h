@@ -10,9 +10,9 @@ typedef struct cs_in_flight_report {
   int left_out; /* operations, as the time was up or there was no room for so many */
 } cs_in_flight_report;
 
-/* Under what an operation's candidates are kept; a record's time is that from one end of a launch
- * to the next. free() releases *out. */
-cs_status cs_in_flight_signature(const char *operation, int in_flight, char **out) CS_MUST_USE;
+/* Under what an operation's candidates are kept, and a program's schedules; a record's time is that
+ * from one end to the next. free() releases *out. */
+cs_status cs_in_flight_signature(const char *signature, int in_flight, char **out) CS_MUST_USE;
 
 /* Measures, of the program's operations, the candidates within 4 times the fastest alone that the
  * profile lacks a record of with 2 to CS_MAX_CHAIN in flight, for at most `seconds`. Times alone

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "profiler/partition.h"
 #include "profiler/profiling.h"
+#include "profiler/profiling_in_flight.h"
 #include "runtime/passes.h"
 #include "runtime/search.h"
 #include "runtime/search_ios.h"
@@ -84,10 +85,9 @@ cs_status cs_session_schedules_signature(const cs_session *session, const cs_pro
     *out = of_program;
     return CS_OK;
   }
-  cs_strbuf text = {0};
-  cs_strbuf_printf(&text, "%s with %d in flight", of_program, in_flight);
+  cs_status st = cs_in_flight_signature(of_program, in_flight, out);
   free(of_program);
-  return cs_strbuf_take(&text, out);
+  return st;
 }
 
 /* Each request in flight has an arena of its own. 0: no limit. */

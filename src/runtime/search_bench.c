@@ -161,9 +161,7 @@ static cs_status bind(cs_bench *bench, const cs_plan *plan, cs_realised *r) {
   for (int p = 0; p < plan->n_tasks; p++) {
     int task = plan->tasks[p].task;
     int choice = cs_choice_find(&bench->input->choices[task], plan->tasks[p].candidate.id);
-    const cs_exec *exec;
-    const void *weights;
-    CS_RETURN_IF_ERROR(cs_bench_prepared(bench, task, choice, &exec, &weights));
+    CS_RETURN_IF_ERROR(cs_bench_prepare(bench, task, choice));
     r->execs[p] = bench->prepared[task][choice].exec;
     r->weights_at[p] = bench->prepared[task][choice].weights;
     r->exec_of[p] = p;

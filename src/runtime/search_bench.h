@@ -39,6 +39,8 @@ struct cs_bench {
 
 /* ---- search_prepared.c ---- */
 cs_status cs_bench_make_prepared(cs_bench *bench) CS_MUST_USE;
+/* bench->prepared[task][choice] is there then. */
+cs_status cs_bench_prepare(const cs_bench *bench, int task, int choice) CS_MUST_USE;
 void cs_bench_free_prepared(cs_bench *bench);
 
 #endif

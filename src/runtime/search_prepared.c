@@ -46,7 +46,7 @@ static void forget(const cs_bench *bench, cs_prepared *p) {
   memset(p, 0, sizeof *p);
 }
 
-static cs_status prepare(const cs_bench *bench, int task, int choice) {
+cs_status cs_bench_prepare(const cs_bench *bench, int task, int choice) {
   cs_prepared *p = &bench->prepared[task][choice];
   const cs_task *t = &bench->input->program->tasks[task];
   if (p->exec) return CS_OK;
@@ -60,7 +60,7 @@ static cs_status prepare(const cs_bench *bench, int task, int choice) {
 
 cs_status cs_bench_prepared(cs_bench *bench, int task, int choice, const cs_exec **exec,
                             const void **weights) {
-  CS_RETURN_IF_ERROR(prepare(bench, task, choice));
+  CS_RETURN_IF_ERROR(cs_bench_prepare(bench, task, choice));
   *exec = bench->prepared[task][choice].exec;
   *weights = bench->prepared[task][choice].weights;
   return CS_OK;

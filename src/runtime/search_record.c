@@ -8,10 +8,10 @@
 
 cs_status cs_search_record(cs_search *s, cs_bench_slot slot, const double *samples, int n) {
   cs_status st = CS_OK;
-  cs_stats stats;
+  cs_measurement measured;
   char *id = NULL;
   cs_configuration held = {0};
-  CS_RETURN_IF_ERROR(cs_stats_of(samples, n, &stats));
+  CS_RETURN_IF_ERROR(cs_measurement_of(samples, n, 1, &measured));
   CS_TRY(st, cs_bench_configuration(s->bench, slot, &held), done);
   CS_TRY(st, cs_configuration_text(&held, s->input->choices, &id), done);
   const cs_record *known = cs_op_profile_record(cs_profile_find(s->profile, s->signature), id);
@@ -21,12 +21,6 @@ cs_status cs_search_record(cs_search *s, cs_bench_slot slot, const double *sampl
   cs_candidate candidate = {.id = id,
                             .family = (char *)(uintptr_t) "schedule",
                             .workspace_bytes = cs_bench_workspace(s->bench, slot)};
-  cs_measurement measured = {.cold_us = stats.median,
-                             .warm_us = stats.median,
-                             .p10_us = stats.p10,
-                             .p90_us = stats.p90,
-                             .variation = stats.variation,
-                             .samples = n};
   st = cs_profile_add(s->profile, s->signature, &candidate, &measured);
 done:
   cs_configuration_free(&held);

@@ -13,15 +13,9 @@ void cs_timed_pair_find(const cs_profile *profile, const cs_timed_pair *pair, do
 
 cs_status cs_timed_pair_keep(cs_profile *profile, const cs_timed_pair *pair, int way,
                              const double *samples, int n, double scale) {
-  cs_stats stats;
-  CS_RETURN_IF_ERROR(cs_stats_of(samples, n, &stats));
+  cs_measurement measured;
+  CS_RETURN_IF_ERROR(cs_measurement_of(samples, n, scale, &measured));
   cs_candidate candidate = {.id = (char *)(uintptr_t)pair->ids[way],
                             .family = (char *)(uintptr_t) "schedule"};
-  cs_measurement measured = {.cold_us = stats.median * scale,
-                             .warm_us = stats.median * scale,
-                             .p10_us = stats.p10 * scale,
-                             .p90_us = stats.p90 * scale,
-                             .variation = stats.variation,
-                             .samples = n};
   return cs_profile_add(profile, pair->signature, &candidate, &measured);
 }

@@ -2,7 +2,7 @@
  * element, double sums. Value and magnitude come out as row-major NCHW doubles, or are compared
  * with an output where they are made: then nothing but a sum for each block is written. */
 #include "backend/cuda/reference.cuh"
-#include "backend/reference/functions.h"
+#include "graph/functions.h"
 
 struct RefParams {
   RefTensor in[CS_MAX_OP_INPUTS]; /* of a binary operator: broadcast to the output's shape */

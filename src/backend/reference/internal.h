@@ -2,7 +2,7 @@
 #ifndef CONVSCHED_BACKEND_REFERENCE_INTERNAL_H_
 #define CONVSCHED_BACKEND_REFERENCE_INTERNAL_H_
 
-#include "backend/reference/functions.h"
+#include "graph/functions.h"
 #include "graph/op.h"
 
 typedef struct ref_args {

@@ -1,7 +1,7 @@
-/* Functions of one number and of two by definition, in double: of the reference on the host and of
- * the one on a GPU. */
-#ifndef CONVSCHED_BACKEND_REFERENCE_FUNCTIONS_H_
-#define CONVSCHED_BACKEND_REFERENCE_FUNCTIONS_H_
+/* Functions of one number and of two by definition, in double: of the reference on the host, of the
+ * one on a GPU, and of constants that an import computes. */
+#ifndef CONVSCHED_GRAPH_FUNCTIONS_H_
+#define CONVSCHED_GRAPH_FUNCTIONS_H_
 
 #include <math.h>
 
