@@ -4,7 +4,7 @@ test_data_set_*/{input,output}_*.pb (the node tests), and light_*.onnx with ligh
 networks whose weights are constants).
 
     tools/onnx_backend_tests.py LIBCONVSCHED [--data FOLDER | --part node|light] [--match TEXT]
-        [--page FILE | --write FILE] [--device cuda:0]
+        [--page FILE | --write FILE] [--device cuda:0] [--jobs N]
 
 Needs the packages onnx and numpy; without --data it takes the node tests and light models of the onnx
 package. A node test gives weights as inputs. Where a model cannot be imported with every input computed, the
@@ -16,8 +16,11 @@ Exit: 0 none failed, 1 some failed, none passed or another page, 77 a package or
 """
 import argparse
 import collections
+import concurrent.futures
 import dataclasses
 import difflib
+import multiprocessing
+import os
 import pathlib
 import re
 import sys
@@ -82,7 +85,7 @@ def with_initializers(model, inputs, first):
 
 def load(library, model, inputs, folder):
     """(graph, how many inputs it computes with): every input, else only the first."""
-    path = str(pathlib.Path(folder) / "model.onnx")
+    path = str(pathlib.Path(folder) / f"{os.getpid()}.onnx")
     for n in dict.fromkeys((len(inputs), 1)):
         onnx.save(with_initializers(model, inputs, n), path)
         try:
@@ -96,7 +99,7 @@ def reason_of(error):
     lines = str(error).splitlines()
     text = lines[1].strip() if len(lines) > 1 else lines[0]
     text = re.sub(r'^node ".*?" \(.*?\): ', "", text)
-    return re.sub(r'"[^"]*"', '"…"', re.sub(r"^.*model\.onnx: ", "", text))
+    return re.sub(r'"[^"]*"', '"…"', re.sub(r"^.*\d\.onnx: ", "", text))
 
 
 def compare(graph, batch, arrays, case):
@@ -183,26 +186,43 @@ def run_case(library, device, case, folder):
         return ("failed", wrong) if wrong else ("passed", "")
 
 
-def run_all(library, device, folder, match):
-    """(name, operator, outcome, reason) of every test in a folder; operator: "" of a light model."""
-    results = []
-    with tempfile.TemporaryDirectory() as work:
-        for path in sorted(folder.iterdir()):
-            light = path.suffix == ".onnx"
-            if match not in path.name or not (light or (path / "model.onnx").exists()):
-                continue
-            file = path if light else path / "model.onnx"
-            operator = "" if light else operators(onnx.load(file, load_external_data=False))
-            try:
-                case = light_case(path) if light else node_case(path)
-            except ValueError as error:
-                outcome, reason = "excluded", str(error)
-            else:
-                outcome, reason = run_case(library, device, case, work)
-            results.append((path.stem, operator, outcome, reason))
-            if outcome == "failed":
-                print(f"failed: {path.name}: {reason}", file=sys.stderr)
-    return results
+def run_path(library, device, path, folder):
+    """(name, operator, outcome, reason) of one test; operator: "" of a light model. Measurements are kept in the folder."""
+    light = path.suffix == ".onnx"
+    file = path if light else path / "model.onnx"
+    operator = "" if light else operators(onnx.load(file, load_external_data=False))
+    try:
+        case = light_case(path) if light else node_case(path)
+    except ValueError as error:
+        outcome, reason = "excluded", str(error)
+    else:
+        outcome, reason = run_case(library, device, case, folder)
+    if outcome == "failed":
+        print(f"failed: {path.name}: {reason}", file=sys.stderr)
+    return path.stem, operator, outcome, reason
+
+
+def tests_in(folder, match):
+    return [path for path in sorted(folder.iterdir())
+            if match in path.name and (path.suffix == ".onnx" or (path / "model.onnx").exists())]
+
+
+def worker(path):
+    return run_path(worker.library, worker.device, path, worker.folder)
+
+
+def begin_worker(library, device, folder):
+    """In each process: what `worker` takes; it lives as long as the process."""
+    worker.folder = folder
+    worker.library = convsched.Library(library)
+    worker.device = worker.library.open_device(device)
+
+
+def run_all(args, paths):
+    """The results of run_path, in the order of the paths."""
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ProcessPoolExecutor(
+            args.jobs, multiprocessing.get_context("spawn"), begin_worker, (args.library, args.device, folder)) as pool:
+        return list(pool.map(worker, paths))
 
 
 def told(reasons):
@@ -291,6 +311,7 @@ def main():
     parser.add_argument("--page", help="fail where this page has another table")
     parser.add_argument("--write", help="write the page here")
     parser.add_argument("--device", default="cpu")
+    parser.add_argument("--jobs", type=int, default=1, help="tests at a time, each in a process of its own (default 1)")
     parser.add_argument("--part", choices=("node", "light"), help="only these of the package's")
     args = parser.parse_args()
     data = pathlib.Path(onnx.__file__).parent / "backend/test/data"
@@ -299,9 +320,8 @@ def main():
         if not folder.is_dir():
             print(f"not here: {folder} (onnx 1.17.0 has it)")
             return 77
-    library = convsched.Library(args.library)
-    with library.open_device(args.device) as device:
-        results = [result for folder in folders for result in run_all(library, device, folder, args.match)]
+    results = run_all(args, [path for folder in folders for path in tests_in(folder, args.match)])
+    with convsched.Library(args.library).open_device(args.device) as device:
         print(page(results, device))
         if args.write:
             pathlib.Path(args.write).write_text(page(results, device))
