@@ -59,10 +59,11 @@ void cs_candidate_list_free(cs_candidate_list *list) {
 
 /* ---- Which operations have which candidates ---- */
 
-/* Until 6 all operations; 7: strips of depthwise convolutions (cuda.depthwise_strip). */
+/* Until 6 all operations; 7 and 8: strips of depthwise convolutions (cuda.depthwise_strip), whose
+ * variants 8 changed. */
 int cs_candidates_since(const char *signature) {
   const char *groups = strncmp(signature, "Conv ", 5) == 0 ? strstr(signature, " g=") : NULL;
-  return groups && strtol(groups + 3, NULL, 10) > 1 ? 7 : 6;
+  return groups && strtol(groups + 3, NULL, 10) > 1 ? 8 : 6;
 }
 
 /* ---- What was measured of one ---- */
