@@ -512,6 +512,17 @@ CS_API cs_status cs_report_create(cs_device *device, const cs_graph *graph,
  * fastest first; what is not on the front is left out. Errors: USAGE (a plan from a file), as of
  * planning. */
 CS_API cs_status cs_session_tradeoff(const cs_session *session, cs_report **out) CS_MUST_USE;
+/* A graph's layers as they are written, before any pass: operators, windows, shapes, parameters,
+ * FLOPs, bytes, blocks and the critical path; below the table, and as `summary` of its JSON, what
+ * holds for all: totals, how many layers do not need one another, the longest path. `batch` 0: the
+ * graph's own, or 1 where it is symbolic. Needs no device. Errors: BAD_INPUT (a batch that the
+ * graph does not take). */
+CS_API cs_status cs_graph_layers(const cs_graph *graph, int64_t batch, cs_precision precision,
+                                 cs_report **out) CS_MUST_USE;
+/* The same graph for Graphviz: a cluster for each block of several layers, the critical path bold.
+ * Released with cs_string_free. */
+CS_API cs_status cs_graph_dot(const cs_graph *graph, int64_t batch, cs_precision precision,
+                              char **out) CS_MUST_USE;
 CS_API void cs_report_destroy(cs_report *report);
 /* Released with cs_string_free. */
 CS_API cs_status cs_report_format_text(const cs_report *report, cs_report_format format,

@@ -21,6 +21,7 @@ typedef struct cli_options {
   cli_list models;
   int64_t batches[CLI_MAX_LIST];
   int n_batches;
+  bool batch_given;
   cs_precision precisions[CLI_MAX_LIST];
   int n_precisions;
   const char *policy; /* "all" or a name; NULL: not given */
@@ -48,8 +49,8 @@ typedef struct cli_options {
   bool resume;
   bool diff, explain, tradeoff; /* of plan */
   bool check;                   /* of import */
-  bool kernels;                 /* of inspect */
-  const char *planning;         /* the first option of planning that was given; NULL: none */
+  bool kernels, dot;            /* of inspect */
+  const char *planning; /* the first option that only planning takes that was given; NULL: none */
 } cli_options;
 
 /* Which options a command takes (bits), for one parser that serves all. */

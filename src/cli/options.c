@@ -180,6 +180,9 @@ static error_t parse_flag(int key, cli_options *out) {
     case KEY_KERNELS:
       out->kernels = true;
       return 0;
+    case KEY_DOT:
+      out->dot = true;
+      return 0;
     case KEY_EXPLAIN:
       out->explain = true;
       return 0;
@@ -246,7 +249,10 @@ static error_t parse_option(int key, char *text, struct argp_state *state) {
   cli_options *out = parse->out;
   const cli_option_entry *entry = entry_of(key);
   bool planning = entry->option.name && (entry->needs & (CLI_PLANNING | CLI_INSPECTING));
-  if (planning && key != KEY_KERNELS && !out->planning) out->planning = entry->option.name;
+  bool of_graph = key == KEY_BATCH || key == KEY_DTYPE || key == KEY_FORMAT || key == KEY_DOT;
+  if (planning && !of_graph && key != KEY_KERNELS && !out->planning) {
+    out->planning = entry->option.name;
+  }
   switch (key) {
     case KEY_BATCH:
       each_part(state, text, add_batch);
@@ -340,6 +346,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state) {
 }
 
 static void set_defaults(cli_options *out) {
+  out->batch_given = out->n_batches > 0;
   if (out->n_batches == 0) out->batches[out->n_batches++] = 1;
   if (out->n_precisions == 0) out->precisions[out->n_precisions++] = CS_PRECISION_F32;
 }

@@ -58,6 +58,7 @@ enum {
   KEY_TRADEOFF,
   KEY_CHECK,
   KEY_KERNELS,
+  KEY_DOT,
   KEY_ONNX,
 };
 
