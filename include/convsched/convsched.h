@@ -523,6 +523,14 @@ CS_API cs_status cs_graph_layers(const cs_graph *graph, int64_t batch, cs_precis
  * Released with cs_string_free. */
 CS_API cs_status cs_graph_dot(const cs_graph *graph, int64_t batch, cs_precision precision,
                               char **out) CS_MUST_USE;
+/* What two files of records (`convsched.run/1`, `convsched.throughput/1`; documents or JSON lines)
+ * measured alike, side by side: medians, 95% intervals of the ratio, a verdict for each. `summary`
+ * of its JSON counts the rows that B is "faster", "slower", "same" in, and "regressions": those
+ * slower by more than `max_regression` percent, and by more than the intervals leave open (below 0:
+ * none is one). Errors: IO, BAD_INPUT (file, record, found, wanted), NOT_FOUND (nothing in common).
+ */
+CS_API cs_status cs_compare_records(const char *path_a, const char *path_b, double max_regression,
+                                    cs_report **out) CS_MUST_USE;
 CS_API void cs_report_destroy(cs_report *report);
 /* Released with cs_string_free. */
 CS_API cs_status cs_report_format_text(const cs_report *report, cs_report_format format,

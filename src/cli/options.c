@@ -49,6 +49,17 @@ static double parse_seconds(struct argp_state *state, const char *option, const 
   return value;
 }
 
+static double parse_percent(struct argp_state *state, const char *option, const char *text) {
+  char *end;
+  errno = 0;
+  double value = strtod(text, &end);
+  if (*end == '%') end++;
+  if (end == text || *end || errno || !(value >= 0 && value <= 1e6)) {
+    argp_error(state, "--%s \"%s\": wanted percent from 0 on, as 3 or 2.5%%", option, text);
+  }
+  return value;
+}
+
 static int64_t parse_bytes(struct argp_state *state, const char *option, const char *text) {
   int64_t bytes = 0;
   if (!cs_parse_bytes(text, &bytes)) {
@@ -299,6 +310,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state) {
     case KEY_SAMPLES:
       out->samples = (int)parse_integer(state, "samples", text, 1, 1000000);
       return 0;
+    case KEY_MAX_REGRESSION:
+      out->max_regression = parse_percent(state, "max-regression", text);
+      return 0;
     case KEY_OLDER_THAN:
       out->older_than = (int)parse_integer(state, "older-than", text, 1, 36500);
       return 0;
@@ -331,7 +345,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state) {
       add_item(state, &out->models, text);
       return 0;
     case ARGP_KEY_END:
-      if (out->models.n < parse->command->min_models) argp_error(state, "no model given");
+      if (out->models.n < parse->command->min_models) {
+        argp_error(state, parse->command->min_models == 1 ? "no model given" : "wanted two files");
+      }
       return 0;
     case KEY_TABLE:
     case KEY_FORMAT:
@@ -356,6 +372,7 @@ void cli_parse(const cli_command *command, int argc, char **argv, cli_options *o
                        .device = "auto",
                        .samples = 50,
                        .search_seconds = -1,
+                       .max_regression = -1,
                        .workspace_limit = INT64_C(256) << 20,
                        .counters = -1,
                        .verify = CS_VERIFY_SAMPLE,

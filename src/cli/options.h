@@ -59,6 +59,7 @@ enum {
   KEY_CHECK,
   KEY_KERNELS,
   KEY_DOT,
+  KEY_MAX_REGRESSION,
   KEY_ONNX,
 };
 
