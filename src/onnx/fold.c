@@ -315,6 +315,8 @@ static const folding foldings[] = {
     {"Pow", cs_onnx_fold_arithmetic, true, 0},
     {"Max", cs_onnx_fold_arithmetic, true, 0},
     {"Min", cs_onnx_fold_arithmetic, true, 0},
+    {"Clip", cs_onnx_fold_clip, true, 0},
+    {"ReduceProd", cs_onnx_fold_product, true, 0},
     {"Neg", cs_onnx_fold_rounding, true, 0},
     {"Floor", cs_onnx_fold_rounding, true, 0},
     {"Ceil", cs_onnx_fold_rounding, true, 0},

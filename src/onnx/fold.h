@@ -12,6 +12,9 @@ cs_status cs_onnx_fold_permutation(cs_onnx_node *node, const cs_onnx_value *inpu
 cs_status cs_onnx_fold_concat(cs_onnx_node *node, cs_onnx_value *const *inputs) CS_MUST_USE;
 /* Add, Sub, Mul, Div, Pow, Max, Min of equal shapes, or with one number. */
 cs_status cs_onnx_fold_arithmetic(cs_onnx_node *node, cs_onnx_value *const *inputs) CS_MUST_USE;
+/* Clip; ReduceProd of a whole list. */
+cs_status cs_onnx_fold_clip(cs_onnx_node *node, cs_onnx_value *const *inputs) CS_MUST_USE;
+cs_status cs_onnx_fold_product(cs_onnx_node *node, cs_onnx_value *const *inputs) CS_MUST_USE;
 /* Neg, Floor, Ceil. */
 cs_status cs_onnx_fold_rounding(cs_onnx_node *node, cs_onnx_value *const *inputs) CS_MUST_USE;
 

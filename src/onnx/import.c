@@ -25,6 +25,23 @@ cs_status cs_onnx_refuse(cs_onnx_node *node, const char *format, ...) {
   return CS_OK;
 }
 
+/* Behind a refused node nothing is known of some constants (as the shape arithmetic there), and
+ * what is missing then follows from that node's own reason. */
+static bool is_behind_refused(const cs_onnx_node *node) {
+  for (size_t i = 0; i < node->proto->n_input; i++) {
+    const cs_onnx_value *input = cs_onnx_input(node, i);
+    if (input && input->kind == CS_ONNX_UNKNOWN && input->defined) return true;
+  }
+  return false;
+}
+
+/* Refused without a reason of its own. */
+static cs_status follow(cs_onnx_node *node) {
+  if (!node->refused) node->import->n_following++;
+  node->refused = true;
+  return CS_OK;
+}
+
 cs_onnx_value *cs_onnx_input(const cs_onnx_node *node, size_t i) {
   if (i >= node->proto->n_input || !node->proto->input[i][0]) return NULL;
   int value = cs_name_map_get(&node->import->value_of, node->proto->input[i]);
@@ -36,6 +53,7 @@ cs_status cs_onnx_data_in(cs_onnx_node *node, size_t i, cs_onnx_data *out, bool 
   *there = false;
   *out = (cs_onnx_data){.source = CS_ONNX_NOWHERE};
   if (!value) return cs_onnx_refuse(node, "input %zu: found none, wanted a tensor", i);
+  if (value->kind == CS_ONNX_CONSTANT && is_behind_refused(node)) return follow(node);
   if (value->kind == CS_ONNX_CONSTANT) {
     return cs_onnx_refuse(node,
                           "input %zu (\"%.80s\"): found a constant, wanted what the network "
@@ -52,6 +70,7 @@ cs_status cs_onnx_constant_in(cs_onnx_node *node, size_t i, bool optional, cs_on
   *out = NULL;
   if (!value && optional) return CS_OK;
   if (!value) return cs_onnx_refuse(node, "input %zu: found none, wanted a constant", i);
+  if (value->kind == CS_ONNX_UNKNOWN && value->defined) return follow(node);
   if (value->kind != CS_ONNX_CONSTANT) {
     return cs_onnx_refuse(node,
                           "input %zu (\"%.80s\"): found what the network computes, wanted a "

@@ -14,6 +14,17 @@ static bool is_vector(const cs_shape *shape, int64_t features) {
   return count == features && shape->rank >= 1 && shape->dims[shape->rank - 1] == features;
 }
 
+/* beta times a constant that is no vector: one for each image, or such. */
+static cs_status add_matrix(cs_onnx_node *node, const cs_onnx_value *matrix, double beta,
+                            cs_onnx_data *data) {
+  const cs_attrs attrs = {.binary = {.operand = matrix->data.shape}};
+  const cs_onnx_data product = *data;
+  const cs_onnx_param param = {.scale = beta, .count = cs_onnx_count(&matrix->data.shape)};
+  if (node->refused) return CS_OK;
+  CS_RETURN_IF_ERROR(cs_onnx_emit(node, NULL, CS_OP_ADD, &attrs, &product, 1, data));
+  return cs_onnx_add_param(node, data, "weight", matrix, param);
+}
+
 /* y = alpha · x · W + beta · c; `transposed`: the constant is Wᵀ. */
 static cs_status emit_gemm(cs_onnx_node *node, const cs_onnx_data *input,
                            const cs_onnx_value *weight, bool transposed, const cs_onnx_value *bias,
@@ -28,28 +39,35 @@ static cs_status emit_gemm(cs_onnx_node *node, const cs_onnx_data *input,
                           cs_shape_text(&input->shape, a), cs_shape_text(shape, b),
                           transposed ? " (transposed)" : "");
   }
-  if (bias && !is_vector(&bias->data.shape, features)) {
-    return cs_onnx_refuse(node, "input 2: found shape %s, wanted [%lld] or one number",
-                          cs_shape_text(&bias->data.shape, a), (long long)features);
-  }
-  cs_attrs attrs = {.gemm = {.out_features = features, .bias = bias != NULL}};
+  bool vector = bias && is_vector(&bias->data.shape, features);
+  const char *suffix = bias && !vector ? cs_op_name(CS_OP_GEMM) : NULL;
+  cs_attrs attrs = {.gemm = {.out_features = features, .bias = vector}};
   cs_onnx_data data;
-  CS_RETURN_IF_ERROR(cs_onnx_emit(node, NULL, CS_OP_GEMM, &attrs, input, 1, &data));
+  CS_RETURN_IF_ERROR(cs_onnx_emit(node, suffix, CS_OP_GEMM, &attrs, input, 1, &data));
   cs_onnx_param param = {.transposed = !transposed, .scale = alpha, .count = cs_onnx_count(shape)};
   CS_RETURN_IF_ERROR(cs_onnx_add_param(node, &data, "weight", weight, param));
   param = (cs_onnx_param){.scale = beta, .count = features};
-  if (bias) CS_RETURN_IF_ERROR(cs_onnx_add_param(node, &data, "bias", bias, param));
+  if (vector) CS_RETURN_IF_ERROR(cs_onnx_add_param(node, &data, "bias", bias, param));
+  if (suffix) CS_RETURN_IF_ERROR(add_matrix(node, bias, beta, &data));
   cs_onnx_give(node, &data);
   return CS_OK;
+}
+
+/* A matrix with its axes the other way round; refused where the batch is symbolic. */
+static cs_status turn(cs_onnx_node *node, cs_onnx_data *data) {
+  const cs_attrs attrs = {.transpose = {.perm = {1, 0}, .n_perm = 2}};
+  const cs_onnx_data input = *data;
+  if (input.shape.rank != 2) return cs_onnx_refuse(node, "transA: found %d axes", input.shape.rank);
+  return cs_onnx_emit(node, cs_op_name(CS_OP_TRANSPOSE), CS_OP_TRANSPOSE, &attrs, &input, 1, data);
 }
 
 cs_status cs_onnx_gemm(cs_onnx_node *node) {
   cs_onnx_data input;
   cs_onnx_value *weight, *bias;
   double alpha, beta;
-  int64_t transposed;
+  int64_t transposed, turned;
   bool there;
-  CS_RETURN_IF_ERROR(cs_onnx_want_int(node, "transA", 0, 0));
+  CS_RETURN_IF_ERROR(cs_onnx_int(node, "transA", 0, &turned));
   CS_RETURN_IF_ERROR(cs_onnx_int(node, "transB", 0, &transposed));
   CS_RETURN_IF_ERROR(cs_onnx_real(node, "alpha", 1.0, &alpha));
   CS_RETURN_IF_ERROR(cs_onnx_real(node, "beta", 1.0, &beta));
@@ -57,6 +75,8 @@ cs_status cs_onnx_gemm(cs_onnx_node *node) {
   CS_RETURN_IF_ERROR(cs_onnx_constant_in(node, 2, true, &bias));
   CS_RETURN_IF_ERROR(cs_onnx_data_in(node, 0, &input, &there));
   if (!there || !weight) return CS_OK;
+  if (turned) CS_RETURN_IF_ERROR(turn(node, &input));
+  if (node->refused) return CS_OK;
   return emit_gemm(node, &input, weight, transposed != 0, bias, alpha, beta);
 }
 
@@ -206,27 +226,47 @@ static cs_status take_as_bias(cs_onnx_node *node, const cs_onnx_value *layer,
   return CS_OK;
 }
 
-/* y = weight · x + bias per channel is a BatchNormalization of mean 0 and variance 1. NULL: 1 or 0
- * times the scale. */
+/* y = weight · x + bias per channel; NULL: 1 or 0; each times its scale. */
+typedef struct affine {
+  const cs_onnx_value *weight, *bias;
+  double weight_scale, bias_scale;
+} affine;
+
+/* It is a BatchNormalization of mean 0 and variance 1. */
+static cs_status put_affine(cs_onnx_node *node, const char *suffix, const cs_onnx_data *data,
+                            const affine *map, cs_onnx_data *out) {
+  const cs_attrs attrs = {.batch_norm = {.epsilon = 0.0}};
+  const cs_onnx_data input = *data; /* *out may be the same */
+  if (input.shape.rank != 2 && input.shape.rank != 4) {
+    return cs_onnx_refuse(node, "found a constant and a tensor of %d axes, wanted 2 or 4 axes",
+                          input.shape.rank);
+  }
+  CS_RETURN_IF_ERROR(cs_onnx_emit(node, suffix, CS_OP_BATCH_NORM, &attrs, &input, 1, out));
+  int64_t channels = input.shape.dims[1];
+  double scale = map->weight_scale;
+  cs_onnx_param param = {.scale = scale, .fill = scale, .count = channels};
+  CS_RETURN_IF_ERROR(cs_onnx_add_param(node, out, "weight", map->weight, param));
+  param = (cs_onnx_param){.scale = map->bias_scale, .count = channels};
+  CS_RETURN_IF_ERROR(cs_onnx_add_param(node, out, "bias", map->bias, param));
+  param = (cs_onnx_param){.scale = 1.0, .count = channels};
+  CS_RETURN_IF_ERROR(cs_onnx_add_param(node, out, "running_mean", NULL, param));
+  param.fill = 1.0;
+  return cs_onnx_add_param(node, out, "running_var", NULL, param);
+}
+
+cs_status cs_onnx_emit_affine(cs_onnx_node *node, const char *suffix, const cs_onnx_data *input,
+                              const cs_onnx_value *weight, const cs_onnx_value *bias,
+                              cs_onnx_data *out) {
+  const affine map = {weight, bias, 1.0, 1.0};
+  return put_affine(node, suffix, input, &map, out);
+}
+
 static cs_status emit_affine(cs_onnx_node *node, const cs_onnx_data *input,
                              const cs_onnx_value *weight, double weight_scale,
                              const cs_onnx_value *bias, double bias_scale) {
-  cs_onnx_data data;
-  cs_attrs attrs = {.batch_norm = {.epsilon = 0.0}};
-  if (input->shape.rank != 2 && input->shape.rank != 4) {
-    return cs_onnx_refuse(node, "found a constant and a tensor of %d axes, wanted 2 or 4 axes",
-                          input->shape.rank);
-  }
-  CS_RETURN_IF_ERROR(cs_onnx_emit(node, NULL, CS_OP_BATCH_NORM, &attrs, input, 1, &data));
-  int64_t channels = input->shape.dims[1];
-  cs_onnx_param param = {.scale = weight_scale, .fill = weight_scale, .count = channels};
-  CS_RETURN_IF_ERROR(cs_onnx_add_param(node, &data, "weight", weight, param));
-  param = (cs_onnx_param){.scale = bias_scale, .count = channels};
-  CS_RETURN_IF_ERROR(cs_onnx_add_param(node, &data, "bias", bias, param));
-  param = (cs_onnx_param){.scale = 1.0, .count = channels};
-  CS_RETURN_IF_ERROR(cs_onnx_add_param(node, &data, "running_mean", NULL, param));
-  param.fill = 1.0;
-  CS_RETURN_IF_ERROR(cs_onnx_add_param(node, &data, "running_var", NULL, param));
+  const affine map = {weight, bias, weight_scale, bias_scale};
+  cs_onnx_data data = {.source = CS_ONNX_NOWHERE};
+  CS_RETURN_IF_ERROR(put_affine(node, NULL, input, &map, &data));
   cs_onnx_give(node, &data);
   return CS_OK;
 }
