@@ -137,6 +137,40 @@ cs_status cs_onnx_fold_concat(cs_onnx_node *node, cs_onnx_value *const *inputs) 
 
 /* ---- Arithmetic ---- */
 
+double cs_onnx_rounded(int32_t dtype, double value) {
+  switch (dtype) {
+    case ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE:
+      return value;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16:
+      return (double)cs_f16_to_f32(cs_f32_to_f16((float)value));
+    case ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16:
+      return (double)cs_bf16_to_f32(cs_f32_to_bf16((float)value));
+    default:
+      return (double)(float)value;
+  }
+}
+
+int64_t cs_onnx_wrapped(int32_t dtype, int64_t value) {
+  switch (dtype) {
+    case ONNX__TENSOR_PROTO__DATA_TYPE__BOOL:
+      return value != 0;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__INT8:
+      return (int8_t)value;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__UINT8:
+      return (uint8_t)value;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__INT16:
+      return (int16_t)value;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__UINT16:
+      return (uint16_t)value;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__INT32:
+      return (int32_t)value;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__UINT32:
+      return (uint32_t)value;
+    default:
+      return value;
+  }
+}
+
 /* a op b of integers; false: it overflows, or is no multiple of the batch. */
 static bool whole_of(cs_op op, cs_onnx_item a, cs_onnx_item b, cs_onnx_item *out) {
   *out = (cs_onnx_item){.times_n = a.times_n};
@@ -183,23 +217,31 @@ cs_status cs_onnx_fold_arithmetic(cs_onnx_node *node, cs_onnx_value *const *inpu
                           (long long)n_a, (long long)n_b);
   }
   int64_t n = cs_onnx_count(shape);
-  bool real = cs_onnx_dtype_is_real(inputs[0]->dtype), good = true;
+  /* One number of more axes gives the result these, of extent 1. */
+  cs_shape broad = {.rank = a->rank > b->rank ? a->rank : b->rank};
+  for (int i = 0; i < broad.rank; i++) {
+    int from = i - (broad.rank - shape->rank);
+    broad.dims[i] = from < 0 ? 1 : shape->dims[from];
+  }
+  int32_t dtype = inputs[0]->dtype;
+  bool real = cs_onnx_dtype_is_real(dtype), good = true;
   CS_RETURN_IF_ERROR(new_items(n, &items));
   for (int64_t i = 0; i < n && good; i++) {
     cs_onnx_item left = inputs[0]->items[n_a == 1 ? 0 : i];
     cs_onnx_item right = inputs[1]->items[n_b == 1 ? 0 : i];
     if (real) {
-      items[i].real = ref_combine(op, left.real, right.real);
+      items[i].real = cs_onnx_rounded(dtype, ref_combine(op, left.real, right.real));
       good = !left.times_n && !right.times_n && cs_onnx_dtype_is_real(inputs[1]->dtype);
     } else {
       good = whole_of(op, left, right, &items[i]);
+      if (!items[i].times_n) items[i].whole = cs_onnx_wrapped(dtype, items[i].whole);
     }
   }
   if (!good) {
     free(items);
     return cs_onnx_refuse(node, "found numbers that are no multiple of the batch, or overflow");
   }
-  cs_onnx_give_items(node, inputs[0]->dtype, shape, items);
+  cs_onnx_give_items(node, dtype, &broad, items);
   return CS_OK;
 }
 

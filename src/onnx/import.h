@@ -136,6 +136,9 @@ cs_status cs_onnx_become(cs_onnx_node *node, cs_op op, const cs_attrs *attrs,
 cs_status cs_onnx_add_param(cs_onnx_node *node, const cs_onnx_data *draft, const char *what,
                             const cs_onnx_value *constant, cs_onnx_param param) CS_MUST_USE;
 
+/* Refuses a constant whose numbers are multiples of a symbolic batch. */
+cs_status cs_onnx_refuse_of_batch(cs_onnx_node *node, const cs_onnx_value *constant) CS_MUST_USE;
+
 /* A binary operator of a tensor and a constant of any shape that broadcasts. */
 cs_status cs_onnx_emit_operand(cs_onnx_node *node, const char *suffix, cs_op op,
                                const cs_onnx_data *data, const cs_onnx_value *constant,
@@ -225,7 +228,10 @@ typedef struct cs_onnx_operator {
   const char *name;
   cs_status (*convert)(cs_onnx_node *node); /* NULL: only folded */
   int min_inputs, max_inputs;
-  const char *attributes; /* that are known, separated by spaces */
+  /* Attributes that are known, separated by spaces, each with the opsets that have it unless all
+   * do: "axes:-12" until 12, "training_mode:14-" from 14 on. "#1:13-" is said of input 1, "*:14-"
+   * of the operator itself. */
+  const char *attributes;
 } cs_onnx_operator;
 /* NULL: not known. */
 const cs_onnx_operator *cs_onnx_operator_of(const char *name);

@@ -61,6 +61,8 @@ bool cs_onnx_dtype_is_real(int32_t dtype);
 bool cs_onnx_dtype_is_whole(int32_t dtype); /* integers and bool */
 /* Elements first … first + count − 1 in row-major order; rounded to f32. */
 void cs_onnx_tensor_f32(const cs_onnx_tensor *tensor, int64_t first, int64_t count, float *out);
+/* Every element, as f64. */
+void cs_onnx_tensor_reals(const cs_onnx_tensor *tensor, double *out);
 /* Every element; of integers and bool. */
 void cs_onnx_tensor_ints(const cs_onnx_tensor *tensor, int64_t *out);
 /* The pages of the elements may go; they come back when they are read again. */

@@ -1,6 +1,7 @@
 /* Gemm and MatMul, BatchNormalization, InstanceNormalization, Add and its kin (with constants: a
  * bias, or an affine map).
  */
+#include <math.h>
 #include <string.h>
 
 #include "onnx/import.h"
@@ -227,14 +228,14 @@ static cs_status take_as_bias(cs_onnx_node *node, const cs_onnx_value *layer,
 }
 
 /* y = weight · x + bias per channel; NULL: 1 or 0; each times its scale. */
-typedef struct affine {
+typedef struct affine_map {
   const cs_onnx_value *weight, *bias;
   double weight_scale, bias_scale;
-} affine;
+} affine_map;
 
 /* It is a BatchNormalization of mean 0 and variance 1. */
 static cs_status put_affine(cs_onnx_node *node, const char *suffix, const cs_onnx_data *data,
-                            const affine *map, cs_onnx_data *out) {
+                            const affine_map *map, cs_onnx_data *out) {
   const cs_attrs attrs = {.batch_norm = {.epsilon = 0.0}};
   const cs_onnx_data input = *data; /* *out may be the same */
   if (input.shape.rank != 2 && input.shape.rank != 4) {
@@ -257,14 +258,14 @@ static cs_status put_affine(cs_onnx_node *node, const char *suffix, const cs_onn
 cs_status cs_onnx_emit_affine(cs_onnx_node *node, const char *suffix, const cs_onnx_data *input,
                               const cs_onnx_value *weight, const cs_onnx_value *bias,
                               cs_onnx_data *out) {
-  const affine map = {weight, bias, 1.0, 1.0};
+  const affine_map map = {weight, bias, 1.0, 1.0};
   return put_affine(node, suffix, input, &map, out);
 }
 
 static cs_status emit_affine(cs_onnx_node *node, const cs_onnx_data *input,
                              const cs_onnx_value *weight, double weight_scale,
                              const cs_onnx_value *bias, double bias_scale) {
-  const affine map = {weight, bias, weight_scale, bias_scale};
+  const affine_map map = {weight, bias, weight_scale, bias_scale};
   cs_onnx_data data = {.source = CS_ONNX_NOWHERE};
   CS_RETURN_IF_ERROR(put_affine(node, NULL, input, &map, &data));
   cs_onnx_give(node, &data);
@@ -275,7 +276,7 @@ static cs_status emit_affine(cs_onnx_node *node, const cs_onnx_data *input,
 static cs_status only_number(cs_onnx_node *node, cs_onnx_value *constant, double *out) {
   const cs_onnx_item *items;
   CS_RETURN_IF_ERROR(cs_onnx_items(node->import, constant, &items));
-  *out = !items                                   ? 0.0
+  *out = !items || items[0].times_n               ? 0.0
          : cs_onnx_dtype_is_real(constant->dtype) ? items[0].real
                                                   : (double)items[0].whole;
   return CS_OK;
@@ -289,8 +290,10 @@ static bool is_affine(const char *op, const cs_onnx_data *data) {
 }
 
 /* x · x rounds once, and needs no constant. */
-static bool is_square(cs_op op, const cs_onnx_value *constant, const cs_onnx_item *items) {
+static bool is_square(cs_op op, const cs_onnx_data *data, const cs_onnx_value *constant,
+                      const cs_onnx_item *items) {
   if (op != CS_OP_POW || !items || cs_onnx_count(&constant->data.shape) != 1) return false;
+  if (items[0].times_n || constant->data.shape.rank > data->shape.rank) return false;
   bool real = cs_onnx_dtype_is_real(constant->dtype);
   return real ? items[0].real == 2.0 : items[0].whole == 2;
 }
@@ -320,7 +323,8 @@ static cs_status with_operand(cs_onnx_node *node, const cs_onnx_value *data,
   cs_op op;
   if (!cs_op_parse(node->proto->op_type, &op)) return CS_OK;
   CS_RETURN_IF_ERROR(cs_onnx_items(node->import, constant, &items));
-  if (!constant_first && !node->import->model->as_written && is_square(op, constant, items)) {
+  if (!constant_first && !node->import->model->as_written &&
+      is_square(op, &data->data, constant, items)) {
     const cs_onnx_data twice[2] = {data->data, data->data};
     return cs_onnx_become(node, CS_OP_MUL, NULL, twice, 2);
   }
@@ -330,21 +334,35 @@ static cs_status with_operand(cs_onnx_node *node, const cs_onnx_value *data,
   return CS_OK;
 }
 
+/* Of numbers that are few enough to be read: an affine map of an infinite one gives NaN where the
+ * operator alone gives none. */
+static cs_status is_finite(cs_onnx_node *node, cs_onnx_value *constant, bool *out) {
+  const cs_onnx_item *items;
+  *out = true;
+  CS_RETURN_IF_ERROR(cs_onnx_items(node->import, constant, &items));
+  for (int64_t i = 0; items && i < cs_onnx_count(&constant->data.shape); i++) {
+    *out = *out && isfinite((float)items[i].real);
+  }
+  return CS_OK;
+}
+
 static cs_status with_constant(cs_onnx_node *node, const cs_onnx_value *data,
                                cs_onnx_value *constant, bool constant_first) {
   const char *op = node->proto->op_type;
   bool taken = false;
-  bool affine = !node->import->model->as_written &&
+  bool mapped = !node->import->model->as_written &&
                 is_per_channel(&constant->data.shape, &data->data.shape) &&
                 is_affine(op, &data->data);
-  if (!affine) return with_operand(node, data, constant, constant_first);
+  if (mapped) CS_RETURN_IF_ERROR(is_finite(node, constant, &mapped));
+  if (!mapped) return with_operand(node, data, constant, constant_first);
   if (strcmp(op, "Mul") == 0) return emit_affine(node, &data->data, constant, 1.0, NULL, 0.0);
   if (strcmp(op, "Div") == 0) {
     double divisor = 0.0;
     if (cs_onnx_count(&constant->data.shape) == 1) {
       CS_RETURN_IF_ERROR(only_number(node, constant, &divisor));
     }
-    if (constant_first || divisor == 0.0) return with_operand(node, data, constant, constant_first);
+    bool invertible = divisor != 0.0 && isfinite((float)(1.0 / divisor));
+    if (constant_first || !invertible) return with_operand(node, data, constant, constant_first);
     return emit_affine(node, &data->data, NULL, 1.0 / divisor, NULL, 0.0);
   }
   bool subtract = strcmp(op, "Sub") == 0;

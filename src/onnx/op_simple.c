@@ -45,6 +45,7 @@ cs_status cs_onnx_scalar(cs_onnx_node *node, const char *name, size_t i, double 
     return cs_onnx_refuse(node, "input %s: found %lld numbers, wanted one", name,
                           (long long)cs_onnx_count(&value->data.shape));
   }
+  if (items[0].times_n) return cs_onnx_refuse_of_batch(node, value);
   *out = cs_onnx_dtype_is_real(value->dtype) ? items[0].real : (double)items[0].whole;
   *out = cs_onnx_exact(node, name, *out);
   return CS_OK;

@@ -40,6 +40,10 @@ static cs_status read_transposed_list(const cs_onnx_param *param, int64_t first,
 
 static cs_status read_param(const cs_onnx_param *param, int64_t first, int64_t count, float *out) {
   const cs_onnx_tensor *tensor = &param->tensor;
+  if (param->values) {
+    memcpy(out, param->values + first, (size_t)count * sizeof *out);
+    return CS_OK;
+  }
   if (!param->has_tensor || (tensor->elements == 1 && param->count != 1)) {
     float fill = (float)param->fill;
     if (param->has_tensor) {
@@ -90,7 +94,10 @@ cs_status cs_onnx_params_create(cs_onnx_model *model, cs_onnx_params **out) {
 
 void cs_onnx_params_destroy(cs_onnx_params *params) {
   if (!params) return;
-  for (size_t i = 0; i < params->n; i++) free(params->names[i]);
+  for (size_t i = 0; i < params->n; i++) {
+    free(params->names[i]);
+    free(params->params[i].values);
+  }
   free(params->names);
   free(params->params);
   cs_name_map_free(&params->by_name);

@@ -152,7 +152,7 @@ static bytes moving_model(void) {
   add_node(&graph, "Transpose", "c", "t", "perm", perm, 4);
   add_node(&graph, "Reshape", "tl", "r", NULL, NULL, 0);
   add_node(&graph, "Pad", "rm", "p", NULL, NULL, 0);
-  add_node(&graph, "Upsample", "pf", "z", NULL, NULL, 0);
+  add_node(&graph, "Resize", "pff", "z", NULL, NULL, 0); /* no roi: it is not read */
   add_node(&graph, "Gather", "zg", "q", "axis", channels, 0);
   add_node(&graph, "DepthToSpace", "q", "d", "blocksize", (const int[]){2}, 0);
   add_node(&graph, "Tile", "dn", "y", NULL, NULL, 0);
