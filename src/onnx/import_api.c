@@ -134,12 +134,15 @@ cs_status cs_graph_import(const char *path, cs_graph **out) {
   st = cs_onnx_walk(model, &import);
   if (st == CS_OK && import.n_refused > 0) st = missing_error(&import);
   if (st == CS_OK) st = build(&import, out);
+  if (st == CS_OK) st = cs_onnx_model_check_unchanged(model);
   if (st == CS_OK) {
     /* From here on the graph owns the parameters, and they the mapped file. */
     (*out)->param_source = &import.params->source;
     import.params = NULL;
-  } else if (!import.params) {
-    cs_onnx_model_close(model); /* nothing took it over */
+  } else {
+    cs_graph_destroy(*out);
+    *out = NULL;
+    if (!import.params) cs_onnx_model_close(model); /* nothing took it over */
   }
   cs_onnx_import_clear(&import);
   return st;

@@ -77,7 +77,14 @@ static cs_status read_source(const cs_param_source *source, const char *name, in
     return cs_error(CS_CODE_INTERNAL, "imported parameter \"%s\" has %lld elements", name,
                     (long long)param->count);
   }
-  return count ? read_param(param, first, count, out) : CS_OK;
+  if (count == 0) return CS_OK;
+  CS_RETURN_IF_ERROR(read_param(param, first, count, out));
+  return param->has_tensor ? cs_onnx_model_check_unchanged(params->model) : CS_OK;
+}
+
+static const char *file_at(const cs_param_source *source, const char *path) {
+  const cs_onnx_params *params = (const cs_onnx_params *)(const void *)source;
+  return cs_onnx_model_file_at(params->model, path);
 }
 
 static void destroy_source(cs_param_source *source) {
@@ -87,7 +94,7 @@ static void destroy_source(cs_param_source *source) {
 cs_status cs_onnx_params_create(cs_onnx_model *model, cs_onnx_params **out) {
   *out = cs_calloc(1, sizeof **out);
   if (!*out) return cs_no_memory("parameters", sizeof **out);
-  (*out)->source = (cs_param_source){read_source, destroy_source};
+  (*out)->source = (cs_param_source){read_source, file_at, destroy_source};
   (*out)->model = model;
   return CS_OK;
 }

@@ -516,6 +516,23 @@ class Conversion(ImportTest):
         _, params = self.convert(small(initializers=tensors))
         self.assertEqual(params["conv.weight"][1], tuple(WEIGHT))
 
+    def test_what_is_read_is_not_replaced(self):
+        """Not by the weights either, which are called like the graph."""
+        data = onnx.floats(WEIGHT)
+        self.file("data.safetensors", data)
+        tensors = [onnx.tensor("w", [2, 3, 3, 3], more=onnx.external("data.safetensors", length=216)),
+                   onnx.tensor("b", [2], [0.5, -0.25]), onnx.tensor("m", [2, 4], MATRIX),
+                   onnx.tensor("v", [4], [1.0, 2.0, 3.0, 4.0])]
+        model = self.file("m.onnx", small(initializers=tensors))
+        self.refused(self.execute("import", model, "-o", "data.json"), USAGE, "would replace", "data.safetensors")
+        self.assertEqual((self.folder / "data.safetensors").read_bytes(), data)
+        self.assertFalse((self.folder / "data.json").exists())
+        self.accepted(self.execute("import", model, "-o", "other.json"))
+        named = self.file("m.safetensors", small())
+        self.refused(self.execute("run", named, "--device", "cpu"), BAD_INPUT)  # no .onnx: a graph's JSON
+        self.refused(self.execute("import", named, "-o", "m.json"), USAGE, "would replace")
+        self.assertEqual((self.folder / "m.safetensors").read_bytes(), small())
+
 
 class Refusals(ImportTest):
     def test_an_absent_constant(self):
