@@ -129,8 +129,8 @@ const cli_option_entry cli_option_entries[CLI_MAX_ENTRIES] = {
     {{"input", KEY_INPUT, "FILE", 0, "Input, .npy or raw f32 (default: generated from the seed)",
       2},
      CLI_RUNNING},
-    {{"output", KEY_OUTPUT, "FILE", 0, "Write the result, .npy or raw f32", 2},
-     CLI_RUNNING | CLI_OUTPUT},
+    {{"output", KEY_OUTPUT, "FILE", 0, "Write the result, .npy or raw f32", 2}, CLI_RUNNING},
+    {{"output", KEY_OUTPUT, "FILE", 0, "Write the parameters here, safetensors", 2}, CLI_OUTPUT},
     {{"output", 'o', "FILE", 0,
       "Write the graph here (JSON) and its weights beside it, as FILE with .safetensors in place "
       "of "

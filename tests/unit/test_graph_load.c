@@ -195,6 +195,7 @@ static void test_missing_file(void **state) {
   (void)state;
   cs_graph *graph = NULL;
   assert_fails(cs_graph_load("/nonexistent/g.json", &graph), CS_CODE_IO, "/nonexistent/g.json");
+  assert_fails(cs_graph_load("/nonexistent/g.onnx", &graph), CS_CODE_BAD_INPUT, "cs_graph_import");
 }
 
 static void test_huge_file(void **state) {
