@@ -95,8 +95,9 @@ CS_EVERYWHERE bool cs_resize_cropped(const cs_resize_axis *axis, double x) {
 /* The elements that one of the output is the weighted sum of follow each other; one outside the
  * axis stands for the nearest inside (cs_resize_inside). */
 typedef struct cs_resize_window {
-  int64_t first, n;  /* n 0: the extrapolation value */
-  double place, sum; /* of the filter's values, which the weights are before they add up to 1 */
+  int64_t first, n; /* n 0: the extrapolation value */
+  double place;
+  double unit; /* times the filter's values: so the weights add up to 1 */
 } cs_resize_window;
 
 /* At `distance` elements. */
@@ -107,6 +108,8 @@ CS_EVERYWHERE double cs_resize_filter(const cs_resize_axis *axis, double distanc
   return d < 2 ? cs_resize_cubic(axis->cubic_coeff_a, d) : 0;
 }
 
+/* At a distance of `support` a weight is 0: of the two elements that may be there one is left out.
+ */
 CS_EVERYWHERE cs_resize_window cs_resize_window_of(const cs_resize_axis *axis, int64_t i) {
   cs_resize_window window = {0, 0, cs_resize_place(axis, i), 1};
   if (cs_resize_cropped(axis, window.place)) return window;
@@ -115,15 +118,15 @@ CS_EVERYWHERE cs_resize_window cs_resize_window_of(const cs_resize_axis *axis, i
     return window;
   }
   int64_t first = (int64_t)floor(window.place - axis->support) + 1;
-  int64_t end = (int64_t)ceil(window.place + axis->support);
+  int64_t end = (int64_t)floor(window.place + axis->support) + 1;
   if (axis->exclude_outside) {
     if (first < 0) first = 0;
     if (end > axis->extent) end = axis->extent;
   }
-  window.first = first, window.n = end > first ? end - first : 0;
-  window.sum = 0;
-  for (int64_t t = 0; t < window.n; t++)
-    window.sum += cs_resize_filter(axis, (double)(first + t) - window.place);
+  if (end <= first) return window;
+  double sum = 0;
+  for (int64_t k = first; k < end; k++) sum += cs_resize_filter(axis, (double)k - window.place);
+  window.first = first, window.n = end - first, window.unit = 1 / sum;
   return window;
 }
 
@@ -131,7 +134,7 @@ CS_EVERYWHERE cs_resize_window cs_resize_window_of(const cs_resize_axis *axis, i
 CS_EVERYWHERE double cs_resize_weight(const cs_resize_axis *axis, const cs_resize_window *window,
                                       int64_t t) {
   double distance = (double)(window->first + t) - window->place;
-  return cs_resize_filter(axis, distance) / window->sum;
+  return cs_resize_filter(axis, distance) * window->unit;
 }
 
 /* ---- Without a widened filter, for kernels that know the mode when they are compiled ---- */
