@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "backend/reference/reference.h"
+#include "graph/resample.h"
 
 #define MOST 64
 
@@ -133,6 +134,46 @@ static void resizes(void **state) {
   expect_row(cubic, 2, 3, WANTED(1, 1.5, 2));
 }
 
+/* What kernels read of an axis by taps is what its windows are: the same elements, the same
+ * weights.
+ */
+static void expect_taps(const cs_resize_axis *axis, int64_t size) {
+  for (int64_t i = 0; i < size; i++) {
+    double weight[CS_RESIZE_TAPS], wanted[MOST] = {0}, found[MOST] = {0};
+    int64_t first = 0;
+    cs_resize_window window = cs_resize_window_of(axis, i);
+    int taps = cs_resize_taps_in(axis->mode, axis, i, &first, weight);
+    assert_int_equal(taps > 0, window.n > 0);
+    for (int t = 0; t < taps; t++) found[cs_resize_inside(axis, first + t)] += weight[t];
+    for (int64_t t = 0; t < window.n; t++)
+      wanted[cs_resize_inside(axis, window.first + t)] += cs_resize_weight(axis, &window, t);
+    for (int k = 0; k < MOST; k++) assert_true(fabs(found[k] - wanted[k]) < 1e-14);
+  }
+}
+
+static void taps_and_windows(void **state) {
+  (void)state;
+  static const int64_t extents[] = {1, 4, 7, 30}, sizes[] = {1, 3, 7, 16, 60};
+  for (int how = 0; how < 7 * 3 * 2; how++)
+    for (int e = 0; e < 4; e++)
+      for (int s = 0; s < 5; s++) {
+        cs_op_desc d = {.op = CS_OP_RESIZE, .n_inputs = 1};
+        d.attrs.resize = (cs_resize_attrs){.sizes = {sizes[s], sizes[s]},
+                                           .roi = {0.1, 0.2, 1.3, 0.7},
+                                           .cubic_coeff_a = -0.6,
+                                           .mode = (cs_resize_mode)(how % 3),
+                                           .coordinates = (cs_resize_coordinates)(how / 6),
+                                           .exclude_outside = how / 3 % 2 != 0};
+        cs_shape in = {4, {1, 1, extents[e], extents[e]}};
+        d.inputs[0] = cs_tensor_dense(&in, CS_DTYPE_F32, CS_LAYOUT_NCHW);
+        for (int i = 0; i < 2; i++) {
+          cs_resize_axis axis;
+          cs_resize_axis_of(&d, i, &axis);
+          expect_taps(&axis, sizes[s]);
+        }
+      }
+}
+
 /* (i + 0.5) / scale. */
 static void resizes_as_tensorflow(void **state) {
   (void)state;
@@ -176,6 +217,7 @@ int main(void) {
                                      cmocka_unit_test(slices),
                                      cmocka_unit_test(pads),
                                      cmocka_unit_test(resizes),
+                                     cmocka_unit_test(taps_and_windows),
                                      cmocka_unit_test(resizes_as_tensorflow),
                                      cmocka_unit_test(resizes_without_aliasing)};
   return cmocka_run_group_tests(tests, NULL, NULL);
