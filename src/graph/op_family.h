@@ -94,11 +94,11 @@ typedef struct cs_unary_info {
 } cs_unary_info;
 const cs_unary_info *cs_op_unary(cs_op op);
 
-extern const cs_op_family cs_family_conv, cs_family_conv_transpose, cs_family_gemm, cs_family_matmul,
-    cs_family_pool, cs_family_global_pool, cs_family_unary, cs_family_binary, cs_family_batch_norm, cs_family_lrn,
-    cs_family_softmax, cs_family_concat, cs_family_flatten, cs_family_pad, cs_family_identity,
-    cs_family_copy, cs_family_reduce, cs_family_instance_norm, cs_family_reshape,
-    cs_family_transpose, cs_family_slice, cs_family_resize;
+extern const cs_op_family cs_family_conv, cs_family_conv_transpose, cs_family_gemm,
+    cs_family_matmul, cs_family_pool, cs_family_global_pool, cs_family_unary, cs_family_binary,
+    cs_family_batch_norm, cs_family_lrn, cs_family_softmax, cs_family_concat, cs_family_flatten,
+    cs_family_pad, cs_family_identity, cs_family_copy, cs_family_reduce, cs_family_instance_norm,
+    cs_family_reshape, cs_family_transpose, cs_family_slice, cs_family_resize;
 
 /* What operators of two inputs, or of one and a constant, share: the constant's attributes, and as
  * many inputs as go with it. */
