@@ -144,6 +144,45 @@ def check_tradeoff(command):
     return wrong
 
 
+def check_layers(command):
+    """Layers of a graph, with views and windows and without."""
+    validator = schema_of("report.schema.json")
+    done = subprocess.run([command, "inspect", ROOT / "models/googlenet.json", "--json", "-"], check=True,
+                          stdout=subprocess.PIPE, timeout=120)
+    layers = json.loads(done.stdout)
+    wrong = mismatches(validator, "inspect", layers)
+    wrong += accepted_changes(validator, "inspect", layers, {
+        "a row of more": lambda r: r["rows"][0].update(extra=1),
+        "a row of less": lambda r: r["rows"][0].pop("flops"),
+        "a device": lambda r: r.update(device={"name": "", "identity": ""}),
+        "bytes as text": lambda r: r["rows"][0].update(bytes="1 kB"),
+        "the rows of another table": lambda r: r.update(table="workspace"),
+        "no width": lambda r: r["summary"].pop("width")})
+    print(f"1 graph's layers checked, {wrong} mismatches")
+    return wrong
+
+
+def check_comparison(command):
+    """Two recorded files: latencies, and rates with layouts."""
+    validator = schema_of("report.schema.json")
+    results, wrong = ROOT / "bench/results", 0
+    for a, b in (("2026-11-28-h200-second-peers.jsonl", "2026-11-28-h200-first-peers.jsonl"),
+                 ("2026-11-29-h200-tuned-throughput.jsonl", "2026-11-29-h200-whole-throughput.jsonl")):
+        done = subprocess.run([command, "compare", results / a, results / b, "--json", "-"], check=True,
+                              stdout=subprocess.PIPE, timeout=120)
+        told = json.loads(done.stdout)
+        wrong += mismatches(validator, f"compare {a}", told)
+        wrong += accepted_changes(validator, f"compare {a}", told, {
+            "a row of more": lambda r: r["rows"][0].update(extra=1),
+            "a row of less": lambda r: r["rows"][0].pop("a_low"),
+            "a model for all": lambda r: r.update(model="googlenet"),
+            "one side": lambda r: r.pop("b"),
+            "another verdict": lambda r: r["rows"][0].update(verdict="better"),
+            "the rows of another table": lambda r: r.update(table="layers")})
+    print(f"2 comparisons checked, {wrong} mismatches")
+    return wrong
+
+
 def example_run():
     """A record with the members that only some runs have."""
     figures = {"concurrency": 1.5, "overlapped_us": 2.0, "busy_us": 6.0, "active_us": 4.0, "span_us": 4.5}
@@ -258,6 +297,8 @@ def main():
     if len(sys.argv) > 1:
         wrong += check_reports(sys.argv[1])
         wrong += check_tradeoff(sys.argv[1])
+        wrong += check_layers(sys.argv[1])
+        wrong += check_comparison(sys.argv[1])
     else:
         schema_of("report.schema.json")
     return 1 if wrong else 0

@@ -512,6 +512,25 @@ CS_API cs_status cs_report_create(cs_device *device, const cs_graph *graph,
  * fastest first; what is not on the front is left out. Errors: USAGE (a plan from a file), as of
  * planning. */
 CS_API cs_status cs_session_tradeoff(const cs_session *session, cs_report **out) CS_MUST_USE;
+/* A graph's layers as they are written, before any pass: operators, windows, shapes, parameters,
+ * FLOPs, bytes, blocks and the critical path; below the table, and as `summary` of its JSON, what
+ * holds for all: totals, how many layers do not need one another, the longest path. `batch` 0: the
+ * graph's own, or 1 where it is symbolic. Needs no device. Errors: BAD_INPUT (a batch that the
+ * graph does not take). */
+CS_API cs_status cs_graph_layers(const cs_graph *graph, int64_t batch, cs_precision precision,
+                                 cs_report **out) CS_MUST_USE;
+/* The same graph for Graphviz: a cluster for each block of several layers, the critical path bold.
+ * Released with cs_string_free. */
+CS_API cs_status cs_graph_dot(const cs_graph *graph, int64_t batch, cs_precision precision,
+                              char **out) CS_MUST_USE;
+/* What two files of records (`convsched.run/1`, `convsched.throughput/1`; documents or JSON lines)
+ * measured alike, side by side: medians, 95% intervals of the ratio, a verdict for each. `summary`
+ * of its JSON counts the rows that B is "faster", "slower", "same" in, and "regressions": those
+ * slower by more than `max_regression` percent, and by more than the intervals leave open (below 0:
+ * none is one). Errors: IO, BAD_INPUT (file, record, found, wanted), NOT_FOUND (nothing in common).
+ */
+CS_API cs_status cs_compare_records(const char *path_a, const char *path_b, double max_regression,
+                                    cs_report **out) CS_MUST_USE;
 CS_API void cs_report_destroy(cs_report *report);
 /* Released with cs_string_free. */
 CS_API cs_status cs_report_format_text(const cs_report *report, cs_report_format format,

@@ -21,6 +21,7 @@ typedef struct cli_options {
   cli_list models;
   int64_t batches[CLI_MAX_LIST];
   int n_batches;
+  bool batch_given;
   cs_precision precisions[CLI_MAX_LIST];
   int n_precisions;
   const char *policy; /* "all" or a name; NULL: not given */
@@ -48,8 +49,9 @@ typedef struct cli_options {
   bool resume;
   bool diff, explain, tradeoff; /* of plan */
   bool check;                   /* of import */
-  bool kernels;                 /* of inspect */
-  const char *planning;         /* the first option of planning that was given; NULL: none */
+  bool kernels, dot;            /* of inspect */
+  double max_regression;        /* of compare, percent; -1: not given */
+  const char *planning; /* the first option that only planning takes that was given; NULL: none */
 } cli_options;
 
 /* Which options a command takes (bits), for one parser that serves all. */
@@ -66,6 +68,7 @@ enum {
   CLI_IMPORTING = 1 << 10,
   CLI_INSPECTING = 1 << 11, /* --kernels, a plan file, format */
   CLI_EXPORTING = 1 << 12,  /* --onnx, weights */
+  CLI_COMPARING = 1 << 13,  /* --max-regression, format */
   CLI_REPORTING = 1 << 7, /* table, format, profile, candidates, nodes; device, batch, dtype, … */
 };
 
@@ -80,7 +83,7 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command cli_run, cli_profile, cli_plan, cli_inspect, cli_doctor, cli_cache,
-    cli_generate_weights, cli_report, cli_import, cli_export;
+    cli_generate_weights, cli_report, cli_import, cli_export, cli_compare;
 
 /* Parses argv[1…] of a command; exits with 2 after a message when the use is wrong. */
 void cli_parse(const cli_command *command, int argc, char **argv, cli_options *out);

@@ -8,64 +8,31 @@
 
 /* ---- The graph ---- */
 
-static void print_shape(cs_strbuf *text, const char *name, int rank, const int64_t *dims) {
-  cs_strbuf_printf(text, "  %s [", name);
-  for (int d = 0; d < rank; d++) {
-    if (dims[d] == CS_DIM_N) {
-      cs_strbuf_printf(text, "%sN", d ? ", " : "");
-    } else {
-      cs_strbuf_printf(text, "%s%" PRId64, d ? ", " : "", dims[d]);
-    }
-  }
-  cs_strbuf_printf(text, "]\n");
-}
-
-static void count_operators(const json_t *nodes, json_t *counts) {
-  size_t i;
-  json_t *node;
-  json_array_foreach(nodes, i, node) {
-    const char *op = json_string_value(json_object_get(node, "op"));
-    json_int_t count = json_integer_value(json_object_get(counts, op));
-    json_object_set_new(counts, op, json_integer(count + 1));
-  }
+static cs_status print_dot(const cs_graph *graph, int64_t batch, cs_precision precision) {
+  char *text = NULL;
+  cs_status st = cs_graph_dot(graph, batch, precision, &text);
+  if (st == CS_OK) st = cli_print(text);
+  cs_string_free(text);
+  return st;
 }
 
 static cs_status inspect_graph(const cli_options *options) {
   cs_graph *graph = NULL;
-  char *json = NULL;
-  int64_t dims[8];
-  CS_RETURN_IF_ERROR(cli_load_graph(options->models.items[0], &graph));
-  cs_status st = cs_graph_to_json(graph, &json);
-  if (st != CS_OK) {
-    cs_graph_destroy(graph);
-    return st;
+  cs_report *layers = NULL;
+  int64_t batch = options->batch_given ? options->batches[0] : 0;
+  cs_precision precision = options->precisions[0];
+  cs_status st = cli_check_one_plan(options);
+  if (st == CS_OK) st = cli_check_writable(options->json);
+  if (st == CS_OK) st = cli_load_graph(options->models.items[0], &graph);
+  if (st == CS_OK && options->dot) {
+    st = print_dot(graph, batch, precision);
+  } else if (st == CS_OK) {
+    st = cs_graph_layers(graph, batch, precision, &layers);
+    if (st == CS_OK) st = cli_write_report(options, layers);
   }
-  json_t *root = json_loads(json, 0, NULL), *counts = json_object();
-  cs_string_free(json);
-  const json_t *nodes = json_object_get(root, "nodes");
-  cs_strbuf text = {0};
-  cs_strbuf_printf(&text, "%s: %zu nodes, %" PRId64 " parameters\ninputs\n", cs_graph_name(graph),
-                   json_array_size(nodes), cs_graph_parameter_count(graph));
-  for (int i = 0; i < cs_graph_input_count(graph); i++) {
-    int rank = cs_graph_input_shape(graph, i, dims);
-    print_shape(&text, cs_graph_input_name(graph, i), rank, dims);
-  }
-  cs_strbuf_printf(&text, "outputs\n");
-  for (int i = 0; i < cs_graph_output_count(graph); i++) {
-    int rank = cs_graph_output_shape(graph, i, dims);
-    print_shape(&text, cs_graph_output_name(graph, i), rank, dims);
-  }
-  cs_strbuf_printf(&text, "operators\n");
-  count_operators(nodes, counts);
-  const char *op;
-  json_t *count;
-  json_object_foreach(counts, op, count) {
-    cs_strbuf_printf(&text, "  %-20s %lld\n", op, (long long)json_integer_value(count));
-  }
-  json_decref(counts);
-  json_decref(root);
+  cs_report_destroy(layers);
   cs_graph_destroy(graph);
-  return cli_write_buffer(NULL, &text);
+  return st;
 }
 
 /* ---- The kernels of a plan ---- */
@@ -93,23 +60,32 @@ static cs_status inspect_kernels(const cli_options *options) {
 }
 
 static cs_status inspect_command(const cli_options *options) {
+  if (options->kernels && options->dot) {
+    return cli_error(CS_CODE_USAGE, "inspect: wanted --kernels or --dot, not both");
+  }
   if (options->kernels) return inspect_kernels(options);
   if (options->planning) {
     return cli_error(CS_CODE_USAGE, "inspect: --%s goes with --kernels", options->planning);
   }
-  if (options->json) return cli_error(CS_CODE_USAGE, "inspect: --json goes with --kernels");
+  if (options->dot && (options->json || options->format != CS_REPORT_TEXT)) {
+    return cli_error(CS_CODE_USAGE, "inspect: --dot goes without --format and --json");
+  }
   return inspect_graph(options);
 }
 
 const cli_command cli_inspect = {
     .name = "inspect",
     .arguments = "MODEL.json",
-    .summary = "Show what a graph consists of, or the kernels of its plan",
+    .summary = "Show a graph's layers, or the kernels of its plan",
     .help =
-        "Shows a graph's shapes, operators and parameters. With --kernels it plans the network (or "
+        "Shows a graph's layers: operators, windows, shapes, parameters, FLOPs, bytes, blocks, "
+        "which "
+        "are on the critical path; how wide the graph is. With --dot the graph is printed for "
+        "Graphviz. With --kernels it plans the network (or "
         "takes --plan FILE) and lists every kernel in launch order, with what it is there for, and "
         "how many only copy or change layouts.\v"
-        "Examples:\n  convsched inspect models/resnet50.json\n"
+        "Examples:\n  convsched inspect models/resnet50.json --batch 32 --dtype f16\n"
+        "  convsched inspect models/googlenet.json --dot | dot -Tsvg -o googlenet.svg\n"
         "  convsched inspect models/googlenet.json --kernels --dtype f16 --policy coselect\n"
         "  convsched inspect models/googlenet.json --kernels --dtype f16 --device "
         "sim:h100.jsonl.gz --format json",

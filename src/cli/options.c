@@ -49,6 +49,17 @@ static double parse_seconds(struct argp_state *state, const char *option, const 
   return value;
 }
 
+static double parse_percent(struct argp_state *state, const char *option, const char *text) {
+  char *end;
+  errno = 0;
+  double value = strtod(text, &end);
+  if (*end == '%') end++;
+  if (end == text || *end || errno || !(value >= 0 && value <= 1e6)) {
+    argp_error(state, "--%s \"%s\": wanted percent from 0 on, as 3 or 2.5%%", option, text);
+  }
+  return value;
+}
+
 static int64_t parse_bytes(struct argp_state *state, const char *option, const char *text) {
   int64_t bytes = 0;
   if (!cs_parse_bytes(text, &bytes)) {
@@ -180,6 +191,9 @@ static error_t parse_flag(int key, cli_options *out) {
     case KEY_KERNELS:
       out->kernels = true;
       return 0;
+    case KEY_DOT:
+      out->dot = true;
+      return 0;
     case KEY_EXPLAIN:
       out->explain = true;
       return 0;
@@ -246,7 +260,10 @@ static error_t parse_option(int key, char *text, struct argp_state *state) {
   cli_options *out = parse->out;
   const cli_option_entry *entry = entry_of(key);
   bool planning = entry->option.name && (entry->needs & (CLI_PLANNING | CLI_INSPECTING));
-  if (planning && key != KEY_KERNELS && !out->planning) out->planning = entry->option.name;
+  bool of_graph = key == KEY_BATCH || key == KEY_DTYPE || key == KEY_FORMAT || key == KEY_DOT;
+  if (planning && !of_graph && key != KEY_KERNELS && !out->planning) {
+    out->planning = entry->option.name;
+  }
   switch (key) {
     case KEY_BATCH:
       each_part(state, text, add_batch);
@@ -293,6 +310,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state) {
     case KEY_SAMPLES:
       out->samples = (int)parse_integer(state, "samples", text, 1, 1000000);
       return 0;
+    case KEY_MAX_REGRESSION:
+      out->max_regression = parse_percent(state, "max-regression", text);
+      return 0;
     case KEY_OLDER_THAN:
       out->older_than = (int)parse_integer(state, "older-than", text, 1, 36500);
       return 0;
@@ -325,7 +345,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state) {
       add_item(state, &out->models, text);
       return 0;
     case ARGP_KEY_END:
-      if (out->models.n < parse->command->min_models) argp_error(state, "no model given");
+      if (out->models.n < parse->command->min_models) {
+        argp_error(state, parse->command->min_models == 1 ? "no model given" : "wanted two files");
+      }
       return 0;
     case KEY_TABLE:
     case KEY_FORMAT:
@@ -340,6 +362,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state) {
 }
 
 static void set_defaults(cli_options *out) {
+  out->batch_given = out->n_batches > 0;
   if (out->n_batches == 0) out->batches[out->n_batches++] = 1;
   if (out->n_precisions == 0) out->precisions[out->n_precisions++] = CS_PRECISION_F32;
 }
@@ -349,6 +372,7 @@ void cli_parse(const cli_command *command, int argc, char **argv, cli_options *o
                        .device = "auto",
                        .samples = 50,
                        .search_seconds = -1,
+                       .max_regression = -1,
                        .workspace_limit = INT64_C(256) << 20,
                        .counters = -1,
                        .verify = CS_VERIFY_SAMPLE,

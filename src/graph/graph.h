@@ -94,6 +94,8 @@ uint64_t cs_graph_hash(const cs_graph *graph);
  * running_var within a node. Released with cs_params_free. */
 cs_status cs_graph_params(const cs_graph *graph, cs_param **out, int *count) CS_MUST_USE;
 void cs_params_free(cs_param *params, int count);
+/* Trainable parameters of one node: its weight and bias. */
+int64_t cs_node_parameter_count(const cs_graph *graph, const cs_node *node);
 
 /* ---- Passes ---- */
 

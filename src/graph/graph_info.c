@@ -97,17 +97,20 @@ void cs_params_free(cs_param *params, int count) {
   free(params);
 }
 
+int64_t cs_node_parameter_count(const cs_graph *graph, const cs_node *node) {
+  cs_shape weight =
+      cs_op_param_shape(node->op, &node->attrs, &graph->values[node->inputs[0]].shape);
+  if (!weight.rank) return 0;
+  int64_t count = 1;
+  for (int k = 0; k < weight.rank; k++) count *= weight.dims[k];
+  if (cs_op_has_bias(node->op, &node->attrs)) count += graph->values[node->output].shape.dims[1];
+  return count;
+}
+
 int64_t cs_graph_parameter_count(const cs_graph *graph) {
   int64_t count = 0;
   for (int i = 0; i < graph->n_nodes; i++) {
-    const cs_node *node = &graph->nodes[i];
-    cs_shape weight =
-        cs_op_param_shape(node->op, &node->attrs, &graph->values[node->inputs[0]].shape);
-    if (!weight.rank) continue;
-    int64_t elements = 1;
-    for (int k = 0; k < weight.rank; k++) elements *= weight.dims[k];
-    count += elements;
-    if (cs_op_has_bias(node->op, &node->attrs)) count += graph->values[node->output].shape.dims[1];
+    count += cs_node_parameter_count(graph, &graph->nodes[i]);
   }
   return count;
 }

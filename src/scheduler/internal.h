@@ -1,32 +1,12 @@
-/* What the scheduler's files share among themselves: bit sets, task times, building plans, graph
- * algorithms over tasks. Not for other modules. Pure; every result is a function of its arguments.
- */
+/* What the scheduler's files share among themselves: task times, building plans, the graph of
+ * tasks. Not for other modules. Pure; every result is a function of its arguments. */
 #ifndef CONVSCHED_SCHEDULER_INTERNAL_H_
 #define CONVSCHED_SCHEDULER_INTERNAL_H_
 
+#include "base/dag.h"
 #include "scheduler/policy.h"
 
 #define CS_ARENA_ALIGNMENT 256
-
-/* ---- Bit sets: `words` 64-bit words a set ---- */
-
-static inline size_t cs_bit_words(int n) {
-  return ((size_t)n + 63) / 64;
-}
-static inline bool cs_bit_get(const uint64_t *set, int i) {
-  return (set[i / 64] >> (i % 64)) & 1;
-}
-static inline void cs_bit_set(uint64_t *set, int i) {
-  set[i / 64] |= UINT64_C(1) << (i % 64);
-}
-static inline void cs_bits_or(uint64_t *into, const uint64_t *from, size_t words) {
-  for (size_t w = 0; w < words; w++) into[w] |= from[w];
-}
-static inline bool cs_bits_subset(const uint64_t *a, const uint64_t *b, size_t words) {
-  for (size_t w = 0; w < words; w++)
-    if (a[w] & ~b[w]) return false;
-  return true;
-}
 
 /* ---- Partial order of a plan ---- */
 
@@ -112,31 +92,11 @@ void cs_task_demands(const cs_policy_input *input, cs_task_demand *out);
 /* The same share of one choice; `otherwise` where it follows neither from kernels nor threads. */
 double cs_choice_share(const cs_policy_input *input, const cs_choice *choice, double otherwise);
 
-/* ---- Algorithms over the dependency graph of a program's tasks ---- */
+/* ---- The dependency graph of a program's tasks ---- */
 
-/* Edges u → v of a directed acyclic graph over n nodes numbered in topological order: those into
- * node v are from[first[v]] … from[first[v + 1] − 1], ascending. */
-typedef struct cs_dag {
-  int n, n_edges;
-  int *first; /* n + 1 */
-  int *from;
-} cs_dag;
 cs_status cs_dag_of_program(const cs_program *program, cs_dag *out) CS_MUST_USE;
-void cs_dag_free(cs_dag *dag);
-/* Ancestors of every node as n bit sets of cs_bit_words(n) words; NULL: no memory. free() releases.
- */
-uint64_t *cs_dag_ancestors(const cs_dag *dag);
 /* closes[n]: every later node depends on node t and on all nodes before it, so that a block ends
  * with t. `ancestors` as cs_dag_ancestors gives them. */
 void cs_dag_blocks(const uint64_t *ancestors, int n, bool *closes);
-/* The minimum equivalent graph: the transitive reduction. */
-cs_status cs_dag_reduce(const cs_dag *dag, cs_dag *out) CS_MUST_USE;
-/* Longest time from the start of each node to the end of the graph, the node's own included. */
-cs_status cs_dag_remaining(const cs_dag *dag, const double *time_us, double *out) CS_MUST_USE;
-
-/* Maximum bipartite matching (Hopcroft and Karp, 1973) over edges left → right given as a cs_dag's
- * "from" lists: left nodes that may be matched to right node v are from[first[v]] …. Fills
- * next[left] and prev[right] with the partner or −1; *size the number of pairs. */
-cs_status cs_bipartite_match(const cs_dag *edges, int *next, int *prev, int *size) CS_MUST_USE;
 
 #endif

@@ -10,6 +10,18 @@ static int leading_ancestors(const uint64_t *set, int n) {
   return n;
 }
 
+cs_status cs_dag_of_program(const cs_program *program, cs_dag *out) {
+  int total = 0;
+  for (int t = 0; t < program->n_tasks; t++) total += program->tasks[t].n_preds;
+  CS_RETURN_IF_ERROR(cs_dag_create(program->n_tasks, total, out));
+  for (int t = 0; t < program->n_tasks; t++) {
+    const cs_task *task = &program->tasks[t];
+    for (int i = 0; i < task->n_preds; i++) out->from[out->n_edges++] = task->preds[i];
+    out->first[t + 1] = out->n_edges;
+  }
+  return CS_OK;
+}
+
 void cs_dag_blocks(const uint64_t *ancestors, int n, bool *closes) {
   int shared = n; /* first tasks that all later ones depend on */
   for (int t = n - 1; t >= 0; t--) {

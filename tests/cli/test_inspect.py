@@ -3,7 +3,7 @@ import gzip
 import json
 
 import harness
-from harness import ROOT, USAGE, CommandTest
+from harness import BAD_INPUT, ROOT, USAGE, CommandTest
 from test_merge import ID, with_merging
 
 PROFILES = ROOT / "tests" / "data" / "profiles"
@@ -17,6 +17,76 @@ def named(*names, outputs):
     graph["outputs"] = outputs
     graph.pop("weights", None)
     return graph
+
+
+def work_of(name):
+    """FLOPs of a model's convolutions for each output and input channel: two for each tap."""
+    graph = json.loads((ROOT / "models" / f"{name}.json").read_text())
+    convolutions = {node["name"]: node["attrs"] for node in graph["nodes"] if node["op"] == "Conv"}
+    return {name: 2 * attrs["kernel_shape"][0] * attrs["kernel_shape"][1] for name, attrs in convolutions.items()}
+
+
+class Layers(CommandTest):
+    def layers(self, model, *args):
+        out, _ = self.accepted(self.execute("inspect", model, "--format", "json", *args))
+        told = json.loads(out)
+        return told, {row["node"]: row for row in told["rows"]}
+
+    def test_googlenet(self):
+        model = str(ROOT / "models" / "googlenet.json")
+        told, rows = self.layers(model, "--batch", "2", "--dtype", "f16")
+        taps = work_of("googlenet")
+        channels = {"conv1/7x7_s2": 3, "inception_3a/3x3": 96, "inception_3a/5x5": 16}
+        for name, depth in channels.items():
+            outputs = 1
+            for extent in json.loads(rows[name]["shape"]):
+                outputs *= extent
+            self.assertEqual(rows[name]["flops"], outputs * taps[name] * depth)
+        summary = told["summary"]
+        self.assertEqual(told["batch"], 2)
+        self.assertEqual(summary["nodes"], 143)
+        self.assertEqual(summary["parameters"], 6998552)
+        self.assertEqual(summary["parameters"], sum(row["parameters"] for row in rows.values()))
+        self.assertAlmostEqual(summary["flops"], sum(row["flops"] for row in rows.values()))
+        self.assertEqual(summary["blocks"], 1 + max(row["block"] for row in rows.values()))
+        self.assertEqual((summary["width"], summary["width_convolutions"]), (4, 4))
+        critical = [name for name, row in rows.items() if row["critical"]]
+        self.assertAlmostEqual(summary["critical_flops"], sum(rows[name]["flops"] for name in critical))
+        self.assertIn("inception_3a/3x3", critical)  # 173 MFLOPs a picture; the 5x5 beside it 20
+        self.assertNotIn("inception_3a/5x5", critical)
+
+    def test_bytes_follow_the_precision(self):
+        model = str(ROOT / "models" / "squeezenet1_1.json")
+        single, half = (self.layers(model, "--dtype", dtype)[0]["summary"] for dtype in ("f32", "f16"))
+        self.assertEqual(single["bytes"], 2 * half["bytes"])
+        self.assertEqual(single["flops"], half["flops"])
+
+    def test_own_batch(self):
+        model = self.file("four.json", {
+            "schema": "convsched.graph/1", "name": "four", "inputs": [{"name": "x", "shape": [4, 3, 5, 5]}],
+            "nodes": [{"name": "say \"a\\b\"", "op": "Relu", "inputs": ["x"]}], "outputs": ["say \"a\\b\""]})
+        told, rows = self.layers(model)
+        self.assertEqual(told["batch"], 4)
+        self.assertEqual(rows['say "a\\b"']["flops"], 4 * 3 * 5 * 5)
+        self.refused(self.execute("inspect", model, "--batch", "2"), BAD_INPUT, "batch")
+        out, _ = self.accepted(self.execute("inspect", model, "--dot"))
+        self.assertIn('label="say \\"a\\\\b\\"\\nRelu [4, 3, 5, 5]', out)
+
+    def test_dot(self):
+        model = str(ROOT / "models" / "googlenet.json")
+        out, _ = self.accepted(self.execute("inspect", model, "--dot"))
+        nodes = json.loads((ROOT / "models" / "googlenet.json").read_text())["nodes"]
+        self.assertEqual(out.count("fillcolor="), len(nodes))
+        self.assertEqual(out.count(" -> "), 1 + sum(len(node["inputs"]) for node in nodes))
+        self.assertEqual(out.count("subgraph"), 9)  # the inceptions
+        self.assertEqual(out.count("{"), out.count("}"))
+
+    def test_wrong_use(self):
+        model = str(ROOT / "models" / "googlenet.json")
+        for args in (["--batch", "1,2"], ["--dot", "--format", "csv"], ["--dot", "--kernels"], ["--frozen"],
+                     ["--dot", "--json", "-"]):
+            with self.subTest(args):
+                self.refused(self.execute("inspect", model, *args), USAGE, "")
 
 
 class Kernels(CommandTest):
@@ -207,7 +277,6 @@ class Cpu(Kernels):
     def test_use(self):
         model = self.model()
         self.refused(self.execute("inspect", model, "--device", "cpu"), USAGE, "--device goes with --kernels")
-        self.refused(self.execute("inspect", model, "--json", "out.json"), USAGE, "--json goes with --kernels")
         self.refused(self.inspect(model, "--format", "csv", device="cpu"), USAGE, "text or json")
         self.refused(self.inspect(model, "--policy", "all", device="cpu"), USAGE, "a plan is of one policy")
         self.refused(self.inspect(model, "--batch", "1,2", device="cpu"), USAGE, "one --batch")

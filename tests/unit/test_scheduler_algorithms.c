@@ -152,6 +152,45 @@ static void matching_needs_an_augmenting_path(void **state) {
   assert_int_equal(prev[3], 0);
 }
 
+/* ---- Width ---- */
+
+/* Whether none of the nodes in `set` is an ancestor of another. */
+static bool is_antichain(const uint64_t *ancestors, int n, unsigned set) {
+  for (int v = 0; v < n; v++)
+    for (int u = 0; u < v; u++)
+      if ((set >> u & 1) && (set >> v & 1) &&
+          cs_bit_get(ancestors + (size_t)v * cs_bit_words(n), u))
+        return false;
+  return true;
+}
+
+static void width_is_the_largest_antichain(void **state) {
+  (void)state;
+  cs_rng rng;
+  cs_rng_init(&rng, 5, 1);
+  for (int i = 0; i < 500; i++) {
+    cs_dag dag;
+    bool chosen[8];
+    int width = -1, best = 0, n = 1 + below(&rng, 8);
+    random_dag(&dag, &rng, n);
+    unsigned of = 0;
+    for (int v = 0; v < n; v++) {
+      chosen[v] = below(&rng, 4) > 0;
+      of |= (unsigned)chosen[v] << v;
+    }
+    uint64_t *ancestors = cs_dag_ancestors(&dag);
+    assert_non_null(ancestors);
+    for (unsigned set = 0; set < 1u << n; set++) {
+      if ((set & ~of) || !is_antichain(ancestors, n, set)) continue;
+      if (__builtin_popcount(set) > best) best = __builtin_popcount(set);
+    }
+    assert_ok(cs_dag_width(&dag, chosen, &width));
+    assert_int_equal(width, best);
+    free(ancestors);
+    cs_dag_free(&dag);
+  }
+}
+
 /* ---- Transitive reduction ---- */
 
 static bool has_edge(const cs_dag *dag, int u, int v) {
@@ -251,6 +290,7 @@ int main(void) {
       cmocka_unit_test(workspaces_out_of_range_are_refused),
       cmocka_unit_test(matching_is_the_largest),
       cmocka_unit_test(matching_needs_an_augmenting_path),
+      cmocka_unit_test(width_is_the_largest_antichain),
       cmocka_unit_test(reduction_keeps_what_has_no_detour),
       cmocka_unit_test(remaining_time_is_the_longest_path),
       cmocka_unit_test(waits_are_enough_and_necessary),

@@ -3,7 +3,7 @@
  * edges are listed by right node. */
 #include <stdlib.h>
 
-#include "scheduler/internal.h"
+#include "base/dag.h"
 
 typedef struct matcher {
   const cs_dag *edges;
