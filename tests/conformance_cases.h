@@ -545,6 +545,75 @@ static inline void cc_all_gemm(cc_context *x) {
   }
 }
 
+/* Every precision, row-major; a constant where `flags` says so. */
+static inline void cc_matmul(cc_context *x, const char *name, cs_shape a, cs_shape b, int flags,
+                             cs_act_kind act) {
+  static const cs_precision precisions[] = {CS_PRECISION_F32, CS_PRECISION_TF32, CS_PRECISION_F16,
+                                            CS_PRECISION_BF16};
+  conformance_spec spec = {.name = name, .op = CS_OP_MATMUL, .n_inputs = 2, .flags = flags};
+  cs_shape inputs[2] = {a, b};
+  if (flags & (CC_OPERAND | CC_OPERAND_FIRST)) {
+    bool first = flags & CC_OPERAND_FIRST;
+    spec.n_inputs = 1;
+    spec.attrs.binary = (cs_binary_attrs){.operand = first ? a : b, .operand_first = first};
+    if (first) inputs[0] = b;
+  }
+  cs_place place = {name, -1, name};
+  cs_status st = cs_op_infer(&place, spec.op, &spec.attrs, inputs, spec.n_inputs, &spec.output);
+  if (st != CS_OK) {
+    fprintf(stderr, "%s\n", cs_status_message(st));
+    abort();
+  }
+  spec.input = inputs[0], spec.second = inputs[1];
+  cc_act(&spec, act);
+  for (int i = 0; i < 4; i++) cc_emit(x->table, &spec, precisions[i], CS_LAYOUT_NCHW);
+}
+
+static inline void cc_all_matmul(cc_context *x) {
+  const int view = CC_VIEW_IN | CC_VIEW_OUT;
+  static const struct {
+    const char *name;
+    cs_shape a, b;
+    int flags;
+    cs_act_kind act;
+  } rows[] = {
+      {"matmul", {2, {33, 47}}, {2, {47, 29}}, 0, CS_ACT_NONE},
+      {"matmul_one", {2, {1, 1}}, {2, {1, 1}}, 0, CS_ACT_NONE},
+      {"matmul_row", {2, {1, 300}}, {2, {300, 70}}, 0, CS_ACT_NONE},
+      {"matmul_column", {2, {70, 300}}, {2, {300, 1}}, 0, CS_ACT_NONE},
+      {"matmul_outer", {2, {65, 1}}, {2, {1, 67}}, 0, CS_ACT_NONE},
+      {"matmul_tiles", {2, {128, 64}}, {2, {64, 192}}, 0, CS_ACT_RELU},
+      {"matmul_deep", {2, {5, 4099}}, {2, {4099, 7}}, 0, CS_ACT_NONE},
+      {"matmul_images", {3, {3, 17, 31}}, {3, {3, 31, 23}}, 0, CS_ACT_NONE},
+      {"matmul_images_one_b", {3, {3, 17, 31}}, {2, {31, 23}}, 0, CS_ACT_NONE},
+      {"matmul_images_one_a", {2, {17, 31}}, {3, {3, 31, 23}}, 0, CS_ACT_NONE},
+      {"matmul_images_broadcast", {3, {1, 9, 8}}, {3, {4, 8, 11}}, 0, CS_ACT_SIGMOID},
+      {"matmul_heads", {4, {2, 3, 50, 32}}, {4, {2, 3, 32, 50}}, 0, CS_ACT_NONE},
+      {"matmul_heads_odd", {4, {2, 5, 13, 7}}, {4, {2, 5, 7, 3}}, 0, CS_ACT_LEAKY_RELU},
+      {"matmul_heads_inner", {4, {2, 5, 13, 7}}, {4, {2, 1, 7, 3}}, 0, CS_ACT_NONE},
+      {"matmul_heads_outer", {4, {2, 5, 13, 7}}, {4, {1, 5, 7, 3}}, 0, CS_ACT_NONE},
+      {"matmul_heads_crossed", {4, {2, 1, 13, 7}}, {4, {1, 5, 7, 3}}, 0, CS_ACT_NONE},
+      {"matmul_heads_three", {3, {5, 13, 7}}, {4, {2, 1, 7, 3}}, 0, CS_ACT_NONE},
+      {"matmul_heads_matrix", {4, {2, 5, 13, 7}}, {2, {7, 70}}, 0, CS_ACT_NONE},
+      {"matmul_heads_view", {4, {2, 16, 9, 20}}, {4, {2, 16, 20, 6}}, view, CS_ACT_NONE},
+      {"matmul_heads_view_odd",
+       {4, {2, 5, 9, 7}},
+       {4, {2, 1, 7, 6}},
+       view | CC_VIEW_ODD,
+       CS_ACT_CLIP},
+      {"matmul_constant", {3, {3, 17, 31}}, {3, {1, 31, 23}}, CC_OPERAND, CS_ACT_NONE},
+      {"matmul_constant_each", {4, {2, 5, 13, 7}}, {3, {5, 7, 3}}, CC_OPERAND, CS_ACT_RELU},
+      {"matmul_constant_grows", {2, {13, 7}}, {4, {2, 3, 7, 5}}, CC_OPERAND, CS_ACT_NONE},
+      {"matmul_constant_first", {2, {17, 31}}, {3, {3, 31, 23}}, CC_OPERAND_FIRST, CS_ACT_NONE},
+      {"matmul_constant_first_each",
+       {4, {1, 5, 13, 7}},
+       {4, {2, 5, 7, 3}},
+       CC_OPERAND_FIRST,
+       CS_ACT_NONE}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    cc_matmul(x, rows[i].name, rows[i].a, rows[i].b, rows[i].flags, rows[i].act);
+}
+
 static inline void cc_all_pointwise(cc_context *x) {
   cs_shape big = cc_shape4(2, 32, 9, 7), odd = cc_shape4(3, 13, 5, 5), flat = cc_shape2(3, 37);
   cs_attrs leaky = {.leaky_relu = {0.1}}, clip = {.clip = {-0.5, 0.75}},
@@ -971,6 +1040,7 @@ static inline conformance_table conformance_build(const cs_layout *layouts, int 
   cc_all_pool(&x);
   cc_all_global_pool(&x);
   cc_all_gemm(&x);
+  cc_all_matmul(&x);
   cc_all_pointwise(&x);
   cc_all_binary(&x);
   cc_all_unary(&x);

@@ -335,9 +335,9 @@ static void test_every_precision(void **state) {
  */
 
 static const char *const golden_names[] = {
-    "conv_variants", "dcgan_head",           "dense_block",        "elementwise", "fire",
-    "inception_bn",  "inception_factorised", "inception_lrn",      "lrn_even",    "normalisations",
-    "pools",         "residual_bottleneck",  "transposed_variants"};
+    "conv_variants", "dcgan_head",           "dense_block",         "elementwise", "fire",
+    "inception_bn",  "inception_factorised", "inception_lrn",       "lrn_even",    "normalisations",
+    "pools",         "residual_bottleneck",  "transposed_variants", "attention"};
 #define N_GOLDENS (sizeof golden_names / sizeof golden_names[0])
 /* f32 arithmetic over a handful of layers; Winograd, which may be the fastest, is the least exact
  * of it. What is wrong is wrong by about 1. */

@@ -238,6 +238,33 @@ def movements():
     return b.finish(b.concat("output", [b.flatten("flat_" + name, name) for name in y]))
 
 
+def attention():
+    """Attention of pixels to each other, three heads beside one another; then constants for each head, and in front."""
+    b = SmallBuilder("attention", "input", ["N", 12, 5, 4])
+    b.conv("qkv", "input", 36, 1)
+
+    def part(name, begin):
+        b.channels[b.unary(name, "Slice", "qkv", starts=[begin], ends=[begin + 12], axes=[1])] = 12
+        return name
+
+    def heads(name, x, perm):
+        b.channels[b.unary(name, "Transpose", x, input_shape=["N", 3, 4, 5, 4], perm=perm,
+                           output_shape=["N", 3, 4, 20] if perm[2] == 2 else ["N", 3, 20, 4])] = 3
+        return name
+
+    q, k, v = (heads(name, part(name + "_part", begin), perm) for name, begin, perm in
+               (("q", 0, [0, 1, 3, 4, 2]), ("k", 12, [0, 1, 2, 3, 4]), ("v", 24, [0, 1, 3, 4, 2])))
+    scores = b.node("scores", "MatMul", [q, k], 3)
+    mixed = b.node("mixed", "MatMul", [b.unary("softmax", "Softmax", scores, axis=3), v], 3)
+    each = b.relu("each_relu", b.unary("each", "MatMul", mixed, operand=[3, 4, 6]))
+    front = b.unary("front", "MatMul", each, operand=[7, 20], operand_first=True)
+    image = b.conv("image", each, 5, 3, 2, 1)
+    tokens = b.unary("tokens", "Transpose", "input", perm=[0, 2, 3, 1], output_shape=["N", 20, 12])
+    b.channels[tokens] = 20
+    alike = b.node("alike", "MatMul", [tokens, b.unary("columns", "Transpose", tokens, perm=[0, 2, 1])], 20)
+    return b.finish(b.concat("output", [b.flatten("flat_" + name, name) for name in (scores, front, image, alike)]))
+
+
 GRAPHS = (inception_lrn, inception_bn, inception_factorised, residual_bottleneck, fire, dense_block,
           dcgan_head, transposed_variants, conv_variants, pools, normalisations, lrn_even,
-          elementwise, movements)
+          elementwise, movements, attention)

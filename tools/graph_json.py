@@ -64,7 +64,8 @@ DEFAULTS = {
 
 DEFAULTS.update({f"Reduce{how}": {"axes": None, "keepdims": True} for how in ("Mean", "Sum", "Max", "Min")})
 BINARY = ("Add", "Mul", "Sub", "Div", "Max", "Min", "Pow", "PRelu")
-DEFAULTS.update({op: {"operand": None, "operand_first": False} for op in BINARY})
+OPERAND = (*BINARY, "MatMul")  # of two inputs, or of one and a constant
+DEFAULTS.update({op: {"operand": None, "operand_first": False} for op in OPERAND})
 
 
 def load(path):
@@ -153,6 +154,10 @@ def node_shape(node, shapes):
         return [*first[:2], *attrs["sizes"]]
     if node.op in BINARY:
         return broadcast_shape(first, attrs["operand"] or shapes[1])
+    if node.op == "MatMul":
+        other = attrs["operand"] or shapes[1]
+        a, b = (other, first) if attrs["operand_first"] else (first, other)
+        return [*broadcast_shape(a[:-2], b[:-2]), a[-2], b[-1]]
     return list(first)
 
 
@@ -217,6 +222,6 @@ def parameter_shapes(graph, shapes=None):
                 result[f"{node.name}.{what}"] = [channels]
         elif node.op == "InstanceNormalization":
             result[node.name + ".weight"] = result[node.name + ".bias"] = [channels]
-        elif node.op in BINARY and attrs["operand"]:
+        elif node.op in OPERAND and attrs["operand"]:
             result[node.name + ".weight"] = list(attrs["operand"])
     return result

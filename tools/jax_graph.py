@@ -189,6 +189,15 @@ def chain(function):
     return apply
 
 
+def matmul(net, attrs, params, first, second=None):
+    """Rows are the axes of [N, C, H, W], so that images of other layouts are moved there and back."""
+    there = [x if x is None or net.layout == "nchw" or x.ndim != 4 else x.transpose(0, 3, 1, 2) for x in (first, second)]
+    if second is None:
+        there = [params["weight"], there[0]] if attrs["operand_first"] else [there[0], params["weight"]]
+    y = jnp.matmul(*there)
+    return y.transpose(0, 2, 3, 1) if net.layout == "nhwc" and y.ndim == 4 else y
+
+
 def softmax(net, attrs, _, x):
     return jax.nn.softmax(single(x), axis_of(net, attrs["axis"], x)).astype(x.dtype)
 
@@ -197,6 +206,7 @@ OPERATORS = {
     "Conv": conv,
     "ConvTranspose": conv_transpose,
     "Gemm": gemm,
+    "MatMul": matmul,
     "BatchNormalization": batch_norm,
     "Relu": lambda n, a, p, x: jnp.maximum(x, 0),
     "LeakyRelu": lambda n, a, p, x: jnp.where(x > 0, x, x * a["alpha"]),
@@ -235,7 +245,7 @@ class JaxGraph:
         for name in graph_json.parameter_shapes(graph):
             node, _, what = name.rpartition(".")
             array = numpy.asarray(state[name])
-            if array.ndim == 4:
+            if array.ndim == 4 and operators[node] != "MatMul":
                 array = self.arrange(array, *(("IOHW", 2) if operators[node] == "ConvTranspose" else ("OIHW", 1)))
             self.params[node][what] = jnp.asarray(array.astype(self.dtype))
 

@@ -35,6 +35,7 @@ CASES = [
     ("ConvTranspose", {"out_channels": 6, "kernel_shape": [3, 3], "strides": [2, 3], "pads": [1, 0, 0, 1],
                        "output_padding": [1, 2], "group": 2}),
     ("Gemm", {"out_features": 3}, ["v"]), ("Gemm", {"out_features": 3, "bias": False}, ["v"]),
+    ("MatMul", {}, ["x", "columns"]), ("MatMul", {"operand": [6, 5]}), ("MatMul", {"operand": [4, 3, 7], "operand_first": True}),
     ("BatchNormalization", {"epsilon": 0.001}), ("BatchNormalization", {}, ["v"]),
     ("Relu", {}), ("LeakyRelu", {}), ("LeakyRelu", {"alpha": 0.3}), ("Clip", {}), ("Clip", {"min": -0.1}),
     ("Clip", {"max": 0.3}), ("Clip", {"min": -0.5, "max": 0.5}), ("Sigmoid", {}), ("Tanh", {}),
@@ -66,9 +67,12 @@ CASES = [
 MODELS = ("googlenet", "squeezenet1_1", "dcgan_generator")
 
 
+MADE = {"positive": ("Abs", {}), "columns": ("Transpose", {"perm": [0, 1, 3, 2]})}
+
+
 def one_node(operator, attributes, inputs=("x",)):
-    """convsched.graph/1; `positive` is Abs of x."""
-    nodes = [{"name": "positive", "op": "Abs", "inputs": ["x"]}] if "positive" in inputs else []
+    """convsched.graph/1; MADE are made of x."""
+    nodes = [{"name": name, "op": MADE[name][0], "inputs": ["x"], "attrs": MADE[name][1]} for name in inputs if name in MADE]
     nodes.append({"name": "it", "op": operator, "inputs": list(inputs), "attrs": attributes})
     shapes = {"v": ["N", 5]} if "v" in inputs else {"x": ["N", *X]}
     return {"schema": "convsched.graph/1", "name": "one", "nodes": nodes, "outputs": ["it"],

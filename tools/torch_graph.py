@@ -219,6 +219,7 @@ OPERATORS = {
     "Conv": conv,
     "ConvTranspose": conv_transpose,
     "Gemm": gemm,
+    "MatMul": binary(torch.matmul),
     "BatchNormalization": batch_norm,
     "Relu": lambda a, p, x: F.relu(x),
     "LeakyRelu": lambda a, p, x: F.leaky_relu(x, a["alpha"]),

@@ -126,6 +126,8 @@ def roles_of(graph):
 def fan_in(node, shape):
     if node.op == "Gemm":
         return shape[1]
+    if node.op == "MatMul":
+        return shape[-2 if node.attrs["operand_first"] else -1]
     fan = shape[1] // node.attrs["group"]
     for axis in range(2):
         taps = node.attrs["kernel_shape"][axis]

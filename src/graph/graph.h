@@ -132,9 +132,12 @@ cs_status cs_graph_apply_passes(const cs_graph *bound, cs_pass_options options,
  * -1: it is no such product. */
 int cs_node_gate(const cs_graph *graph, const cs_node *product);
 
-/* Whether a value may be stored in a layout: rank 4 only (other ranks: NCHW, that is row-major),
- * and a Concat along the channels takes a blocked layout only if every boundary between its inputs
- * is a multiple of the layout's granule. */
+/* A value that is always NCHW, that is row-major: of another rank than 4, or what a MatMul makes,
+ * which reads its inputs so too. */
+bool cs_graph_is_row_major(const cs_graph *graph, int value);
+/* Whether a value may be stored in a layout: one that is always row-major in NCHW alone, and a
+ * Concat along the channels takes a blocked layout only if every boundary between its inputs is a
+ * multiple of the layout's granule. */
 bool cs_graph_layout_allowed(const cs_graph *graph, int value, cs_layout layout);
 
 /* A Slice of neighbouring channels, in a layout in whose blocks they begin and end: a view of its

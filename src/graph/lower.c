@@ -69,15 +69,16 @@ static cs_status check_layouts(const cs_graph *graph, const cs_layout *layouts) 
   }
   for (int v = 0; v < graph->n_values; v++) {
     if (graph->values[v].shape.rank != 4) continue;
+    bool rows = cs_graph_is_row_major(graph, v);
     if ((int)layouts[v] >= 0 && layouts[v] < CS_LAYOUT_COUNT &&
         cs_graph_layout_allowed(graph, v, layouts[v])) {
       continue;
     }
-    return cs_error(CS_CODE_BAD_INPUT,
-                    "%s: value \"%s\": found layout %s, wanted one whose channel blocks end where "
-                    "the concat's inputs do",
+    return cs_error(CS_CODE_BAD_INPUT, "%s: value \"%s\": found layout %s, wanted %s",
                     graph->source, graph->values[v].name,
-                    layouts[v] < CS_LAYOUT_COUNT ? cs_layout_name(layouts[v]) : "unknown");
+                    layouts[v] < CS_LAYOUT_COUNT ? cs_layout_name(layouts[v]) : "unknown",
+                    rows ? "nchw, as its operator writes rows alone"
+                         : "one whose channel blocks end where the concat's inputs do");
   }
   return CS_OK;
 }

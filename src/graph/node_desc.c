@@ -13,7 +13,7 @@ bool cs_node_is_product(const cs_node *node) {
 }
 
 bool cs_node_takes_activation(const cs_node *node) {
-  return cs_node_is_product(node) || node->op == CS_OP_BATCH_NORM || cs_op_is_binary(node->op);
+  return cs_node_is_product(node) || node->op == CS_OP_BATCH_NORM || cs_op_takes_operand(node->op);
 }
 
 int cs_node_gate(const cs_graph *graph, const cs_node *product) {
@@ -38,9 +38,15 @@ bool cs_node_is_channel_concat(const cs_graph *graph, const cs_node *node) {
          graph->values[node->output].shape.rank == 4;
 }
 
+bool cs_graph_is_row_major(const cs_graph *graph, int value) {
+  const cs_value *whole = &graph->values[value];
+  if (whole->shape.rank != 4) return true;
+  return whole->producer >= 0 && graph->nodes[whole->producer].op == CS_OP_MATMUL;
+}
+
 bool cs_graph_layout_allowed(const cs_graph *graph, int value, cs_layout layout) {
   const cs_value *whole = &graph->values[value];
-  if (whole->shape.rank != 4) return layout == CS_LAYOUT_NCHW;
+  if (cs_graph_is_row_major(graph, value)) return layout == CS_LAYOUT_NCHW;
   int64_t granule = cs_layout_granule(layout);
   if (granule == 1 || whole->producer < 0) return true;
   const cs_node *node = &graph->nodes[whole->producer];
@@ -94,6 +100,7 @@ cs_status cs_graph_node_desc(const cs_graph *graph, int node, cs_precision preci
                     at->name);
   }
   cs_dtype storage = cs_precision_storage(precision);
+  if (cs_graph_is_row_major(graph, at->output)) layout = CS_LAYOUT_NCHW;
   *out = cs_node_base_desc(at, precision);
   out->n_inputs = at->n_inputs;
   for (int k = 0; k < at->n_inputs; k++) {

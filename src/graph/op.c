@@ -12,6 +12,7 @@ static const struct {
     [CS_OP_CONV] = {"Conv", &cs_family_conv},
     [CS_OP_CONV_TRANSPOSE] = {"ConvTranspose", &cs_family_conv_transpose},
     [CS_OP_GEMM] = {"Gemm", &cs_family_gemm},
+    [CS_OP_MATMUL] = {"MatMul", &cs_family_matmul},
     [CS_OP_BATCH_NORM] = {"BatchNormalization", &cs_family_batch_norm},
     [CS_OP_RELU] = {"Relu", &cs_family_unary},
     [CS_OP_LEAKY_RELU] = {"LeakyRelu", &cs_family_unary},

@@ -15,6 +15,7 @@
   X(CONV, "Conv")                             \
   X(CONV_TRANSPOSE, "ConvTranspose")          \
   X(GEMM, "Gemm")                             \
+  X(MATMUL, "MatMul")                         \
   X(BATCH_NORM, "BatchNormalization")         \
   X(RELU, "Relu")                             \
   X(LEAKY_RELU, "LeakyRelu")                  \
@@ -95,7 +96,7 @@ typedef struct cs_shape {
   int rank;
   int64_t dims[CS_MAX_RANK]; /* CS_DIM_N in dims[0] while the batch is symbolic */
 } cs_shape;
-typedef struct cs_binary_attrs { /* Add, Mul, Sub, Div, Max, Min, Pow, PRelu */
+typedef struct cs_binary_attrs { /* Add, Mul, Sub, Div, Max, Min, Pow, PRelu, MatMul */
   cs_shape operand;              /* of a constant that stands for one input; rank 0: two inputs */
   bool operand_first;            /* constant op x instead of x op constant */
 } cs_binary_attrs;
@@ -277,10 +278,11 @@ int64_t cs_tensor_offset4(const cs_tensor_desc *desc, int64_t n, int64_t c, int6
  * Conv: weight [K, C/group, R, S]; ConvTranspose: weight [C, K/group, R, S]; Gemm: weight
  * [out, in]; BatchNormalization: weight = scale [C], bias = shift [C] (running statistics folded
  * in), always both. Add … PRelu: two inputs, or one and a weight in attrs.binary.operand's shape;
- * they are broadcast to the output's. Concat never reaches a backend (views and Copy tasks replace
- * it), nor do Identity, Dropout, Flatten, Reshape (views or Copy), nor a Slice that is a view.
- * Relu, LeakyRelu, Clip, Sigmoid, Tanh reach it as themselves, their parameter in attrs. Copy:
- * logical shapes equal; dtype, layout, strides differ.
+ * they are broadcast to the output's. MatMul: the same, its batch axes broadcast; all of its
+ * tensors are row-major (CS_LAYOUT_NCHW). Concat never reaches a backend (views and Copy tasks
+ * replace it), nor do Identity, Dropout, Flatten, Reshape (views or Copy), nor a Slice that is a
+ * view. Relu, LeakyRelu, Clip, Sigmoid, Tanh reach it as themselves, their parameter in attrs.
+ * Copy: logical shapes equal; dtype, layout, strides differ.
  *
  * A Conv may have a prologue, op(prologue(scale[c] · x + shift[c]); weight), rounded to the storage
  * type before it is multiplied. Scale [C], then shift [C] follow the bias in its array, in f32. */
@@ -308,10 +310,20 @@ const float *cs_op_prologue(const cs_op_desc *desc, const float *bias);
 cs_shape cs_op_weight_shape(const cs_op_desc *desc);
 /* Add, Mul, Sub, Div, Max, Min, Pow, PRelu (x and its slope). */
 bool cs_op_is_binary(cs_op op);
-/* Has a binary operator a constant for one of its inputs? */
+/* Those and MatMul: two inputs, or one and a constant. */
+bool cs_op_takes_operand(cs_op op);
+/* Has such an operator a constant for one of its inputs? */
 bool cs_op_has_operand(const cs_op_desc *desc);
-/* That constant as backends lay it out: dense in the output's layout, right-aligned to its rank. */
+/* That constant as backends lay it out: dense in the output's layout (a MatMul's row-major),
+ * right-aligned to its rank. */
 cs_tensor_desc cs_op_operand(const cs_op_desc *desc, cs_dtype dtype);
+/* A MatMul's factors a (…, M, K) and b (…, K, N) with the output's batch axes: strides of 0 where
+ * one repeats, the constant dense and of the type that is given. */
+typedef struct cs_matmul_factors {
+  cs_tensor_desc a, b;
+  bool constant_a, constant_b; /* at most one */
+} cs_matmul_factors;
+cs_matmul_factors cs_op_factors(const cs_op_desc *desc, cs_dtype constant);
 /* What ReduceMean … ReduceMin and the global pools reduce: `reduced[axis]` of the input's axes;
  * false: another operator. */
 bool cs_op_reduces(const cs_op_desc *desc, bool reduced[CS_MAX_RANK]);

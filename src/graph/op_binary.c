@@ -1,8 +1,8 @@
 /* Add, Mul, Sub, Div, Max, Min, Pow, PRelu of two inputs, or of one and a constant that is the
- * weight. */
+ * weight; what MatMul shares with them. */
 #include "graph/op_family.h"
 
-static cs_status binary_parse(cs_attr_reader *reader, cs_op op, cs_attrs *attrs) {
+cs_status cs_operand_parse(cs_attr_reader *reader, cs_op op, cs_attrs *attrs) {
   (void)op;
   cs_binary_attrs *binary = &attrs->binary;
   CS_RETURN_IF_ERROR(cs_attr_shape(reader, "operand", &binary->operand));
@@ -12,7 +12,7 @@ static cs_status binary_parse(cs_attr_reader *reader, cs_op op, cs_attrs *attrs)
                         "found true without operand, wanted attrs.operand too");
 }
 
-static int binary_save(cs_op op, const cs_attrs *attrs, json_t *object) {
+int cs_operand_save(cs_op op, const cs_attrs *attrs, json_t *object) {
   (void)op;
   const cs_binary_attrs *binary = &attrs->binary;
   if (!binary->operand.rank) return 0;
@@ -34,16 +34,20 @@ static cs_status prelu_infer(const cs_place *place, const cs_binary_attrs *binar
                         binary->operand_first ? " in the first place" : "");
 }
 
+cs_status cs_operand_want_inputs(const cs_place *place, cs_op op, const cs_attrs *attrs,
+                                 int n_inputs) {
+  bool constant = attrs->binary.operand.rank > 0;
+  if (n_inputs == (constant ? 1 : 2)) return CS_OK;
+  return cs_place_error(place, "inputs", "found %d inputs %s attrs.operand, wanted %s for %s",
+                        n_inputs, constant ? "and" : "without",
+                        constant ? "one" : "2, or one and attrs.operand", cs_op_name(op));
+}
+
 static cs_status binary_infer(const cs_place *place, cs_op op, cs_attrs *attrs,
                               const cs_shape *inputs, int n_inputs, cs_shape *out) {
+  CS_RETURN_IF_ERROR(cs_operand_want_inputs(place, op, attrs, n_inputs));
   const cs_shape *operand = &attrs->binary.operand;
-  bool constant = operand->rank > 0;
-  if (n_inputs != (constant ? 1 : 2)) {
-    return cs_place_error(place, "inputs", "found %d inputs %s attrs.operand, wanted %s for %s",
-                          n_inputs, constant ? "and" : "without",
-                          constant ? "one" : "2, or one and attrs.operand", cs_op_name(op));
-  }
-  const cs_shape *second = constant ? operand : &inputs[1];
+  const cs_shape *second = operand->rank ? operand : &inputs[1];
   if (cs_shape_broadcast(&inputs[0], second, out)) {
     if (op != CS_OP_PRELU) return CS_OK;
     return prelu_infer(place, &attrs->binary, inputs, second, out);
@@ -55,7 +59,7 @@ static cs_status binary_infer(const cs_place *place, cs_op op, cs_attrs *attrs,
                         cs_shape_text(&inputs[0], a), cs_shape_text(second, b));
 }
 
-static cs_shape binary_weight(cs_op op, const cs_attrs *attrs, const cs_shape *input) {
+cs_shape cs_operand_shape(cs_op op, const cs_attrs *attrs, const cs_shape *input) {
   (void)op;
   (void)input;
   return attrs->binary.operand;
@@ -69,7 +73,7 @@ static int64_t binary_reduction(const cs_op_desc *desc) {
   return desc->op == CS_OP_ADD || desc->op == CS_OP_SUB ? 2 : 1;
 }
 
-static void binary_sign(cs_op op, const cs_attrs *attrs, cs_strbuf *out) {
+void cs_operand_sign(cs_op op, const cs_attrs *attrs, cs_strbuf *out) {
   (void)op;
   const cs_shape *operand = &attrs->binary.operand;
   for (int i = 0; i < operand->rank; i++) {
@@ -80,20 +84,24 @@ static void binary_sign(cs_op op, const cs_attrs *attrs, cs_strbuf *out) {
 
 const cs_op_family cs_family_binary = {.min_inputs = 1,
                                        .max_inputs = 2,
-                                       .parse = binary_parse,
-                                       .save = binary_save,
+                                       .parse = cs_operand_parse,
+                                       .save = cs_operand_save,
                                        .infer = binary_infer,
-                                       .weight_shape = binary_weight,
+                                       .weight_shape = cs_operand_shape,
                                        .flops = binary_flops,
                                        .reduction = binary_reduction,
-                                       .sign = binary_sign};
+                                       .sign = cs_operand_sign};
 
 bool cs_op_is_binary(cs_op op) {
   return cs_op_family_of(op) == &cs_family_binary;
 }
 
+bool cs_op_takes_operand(cs_op op) {
+  return cs_op_is_binary(op) || op == CS_OP_MATMUL;
+}
+
 bool cs_op_has_operand(const cs_op_desc *desc) {
-  return cs_op_is_binary(desc->op) && desc->attrs.binary.operand.rank > 0;
+  return cs_op_takes_operand(desc->op) && desc->attrs.binary.operand.rank > 0;
 }
 
 cs_tensor_desc cs_op_operand(const cs_op_desc *desc, cs_dtype dtype) {
@@ -103,7 +111,8 @@ cs_tensor_desc cs_op_operand(const cs_op_desc *desc, cs_dtype dtype) {
     int from = i - (shape.rank - given->rank);
     shape.dims[i] = from < 0 ? 1 : given->dims[from];
   }
-  return cs_tensor_dense(&shape, dtype, desc->output.layout);
+  cs_layout layout = desc->op == CS_OP_MATMUL ? CS_LAYOUT_NCHW : desc->output.layout;
+  return cs_tensor_dense(&shape, dtype, layout);
 }
 
 bool cs_op_wants_positive(const cs_op_desc *desc, int index) {

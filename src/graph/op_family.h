@@ -94,11 +94,20 @@ typedef struct cs_unary_info {
 } cs_unary_info;
 const cs_unary_info *cs_op_unary(cs_op op);
 
-extern const cs_op_family cs_family_conv, cs_family_conv_transpose, cs_family_gemm, cs_family_pool,
-    cs_family_global_pool, cs_family_unary, cs_family_binary, cs_family_batch_norm, cs_family_lrn,
-    cs_family_softmax, cs_family_concat, cs_family_flatten, cs_family_pad, cs_family_identity,
-    cs_family_copy, cs_family_reduce, cs_family_instance_norm, cs_family_reshape,
-    cs_family_transpose, cs_family_slice, cs_family_resize;
+extern const cs_op_family cs_family_conv, cs_family_conv_transpose, cs_family_gemm,
+    cs_family_matmul, cs_family_pool, cs_family_global_pool, cs_family_unary, cs_family_binary,
+    cs_family_batch_norm, cs_family_lrn, cs_family_softmax, cs_family_concat, cs_family_flatten,
+    cs_family_pad, cs_family_identity, cs_family_copy, cs_family_reduce, cs_family_instance_norm,
+    cs_family_reshape, cs_family_transpose, cs_family_slice, cs_family_resize;
+
+/* What operators of two inputs, or of one and a constant, share: the constant's attributes, and as
+ * many inputs as go with it. */
+cs_status cs_operand_parse(cs_attr_reader *reader, cs_op op, cs_attrs *attrs) CS_MUST_USE;
+int cs_operand_save(cs_op op, const cs_attrs *attrs, json_t *object);
+cs_status cs_operand_want_inputs(const cs_place *place, cs_op op, const cs_attrs *attrs,
+                                 int n_inputs) CS_MUST_USE;
+cs_shape cs_operand_shape(cs_op op, const cs_attrs *attrs, const cs_shape *input);
+void cs_operand_sign(cs_op op, const cs_attrs *attrs, cs_strbuf *out);
 
 /* Shape checks that families share. */
 cs_status cs_want_rank(const cs_place *place, const cs_shape *input, int rank) CS_MUST_USE;

@@ -179,6 +179,7 @@ static const export_row rows[CS_OP_COUNT] = {
     [CS_OP_CONV] = {true, 0, WINDOW "group ", NULL},
     [CS_OP_CONV_TRANSPOSE] = {true, 0, WINDOW "group output_padding ", NULL},
     [CS_OP_GEMM] = {true, 0, NULL, more_of_gemm},
+    [CS_OP_MATMUL] = {true, 0, NULL, NULL},
     [CS_OP_BATCH_NORM] = {true, 0, "epsilon ", NULL},
     [CS_OP_RELU] = {true, 0, NULL, NULL},
     [CS_OP_LEAKY_RELU] = {true, 0, "alpha ", NULL},
@@ -281,7 +282,7 @@ static cs_status put_transpose(cs_onnx_export *model, const cs_node *node) {
 static cs_status put_node(cs_onnx_export *model, const cs_node *node, int param, int n_params,
                           cs_strbuf *out) {
   const export_row *row = &rows[node->op];
-  bool params_first = cs_op_is_binary(node->op) && node->attrs.binary.operand_first;
+  bool params_first = cs_op_takes_operand(node->op) && node->attrs.binary.operand_first;
   if (params_first) put_params(model, param, n_params, out);
   for (int i = 0; i < node->n_inputs; i++) {
     cs_wire_put_text(out, CS_NODE_INPUT, model->graph->values[node->inputs[i]].name);

@@ -278,6 +278,11 @@ cs_status cs_onnx_expand(cs_onnx_node *node) CS_MUST_USE;
 cs_status cs_onnx_resize(cs_onnx_node *node) CS_MUST_USE;
 cs_status cs_onnx_upsample(cs_onnx_node *node) CS_MUST_USE;
 
+/* Whether a MatMul is a layer: the last of two to four axes times a constant matrix, in a file that
+ * is not our own. */
+bool cs_onnx_is_layer(const cs_onnx_node *node);
+/* … and one that is none. */
+cs_status cs_onnx_product(cs_onnx_node *node) CS_MUST_USE;
 /* A tensor of one spatial axis becomes images of one row, [N, C, 1, L] (*row), by a Reshape; one of
  * two stays. Others are refused; *good: it is there. */
 cs_status cs_onnx_as_images(cs_onnx_node *node, cs_onnx_data *data, bool *row,

@@ -119,6 +119,7 @@ cs_status cs_onnx_matmul(cs_onnx_node *node) {
   cs_onnx_data input;
   cs_onnx_value *weight;
   bool there;
+  if (!cs_onnx_is_layer(node)) return cs_onnx_product(node);
   CS_RETURN_IF_ERROR(cs_onnx_constant_in(node, 1, false, &weight));
   CS_RETURN_IF_ERROR(cs_onnx_data_in(node, 0, &input, &there));
   if (!there || !weight) return CS_OK;

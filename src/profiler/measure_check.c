@@ -20,10 +20,11 @@
 
 /* ---- What is compared ---- */
 
-/* Every image of a binary operator's output from the same image of its inputs, and the constant
- * the same for all of them. */
-static bool binary_by_image(const cs_op_desc *desc) {
+/* Every image of the output from the same image of the inputs, and the constant the same for all of
+ * them. A matrix is an image whole. */
+static bool operands_by_image(const cs_op_desc *desc) {
   const cs_shape *operand = &desc->attrs.binary.operand;
+  if (desc->op == CS_OP_MATMUL && desc->output.shape.rank < 3) return false;
   for (int i = 0; i < desc->n_inputs; i++) {
     if (desc->inputs[i].shape.rank != desc->output.shape.rank) return false;
   }
@@ -45,7 +46,7 @@ static bool images_independent(const cs_op_desc *desc) {
   }
   bool reduced[CS_MAX_RANK];
   if (cs_op_reduces(desc, reduced)) return !reduced[0];
-  if (cs_op_is_binary(desc->op)) return binary_by_image(desc);
+  if (cs_op_takes_operand(desc->op)) return operands_by_image(desc);
   if (desc->op == CS_OP_PAD) {
     const cs_pad_attrs *pad = &desc->attrs.pad;
     return pad->pads[0] == 0 && pad->pads[pad->rank] == 0;

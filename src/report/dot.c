@@ -13,7 +13,7 @@ static const char *fill_of(const cs_structure *s, int index) {
   cs_op op = s->graph->nodes[index].op;
   if (!s->layers[index].works) return "white";
   if (op == CS_OP_CONV || op == CS_OP_CONV_TRANSPOSE) return "lightblue";
-  if (op == CS_OP_GEMM) return "lightsteelblue";
+  if (op == CS_OP_GEMM || op == CS_OP_MATMUL) return "lightsteelblue";
   if (op == CS_OP_MAX_POOL || op == CS_OP_AVERAGE_POOL) return "palegreen";
   return op == CS_OP_CONCAT ? "lightyellow" : "whitesmoke";
 }

@@ -217,7 +217,7 @@ done:
   return st;
 }
 
-/* The constant of an Add … Pow, where there is one. */
+/* The constant of an Add … Pow or MatMul, where there is one. */
 static cs_status operand_node(const cs_params *params, const cs_node *node, cs_node_params *out) {
   int64_t elements;
   if (!node->attrs.binary.operand.rank) return CS_OK;
@@ -246,7 +246,7 @@ cs_status cs_node_params_open(const cs_params *params, const cs_graph *graph, in
       st = batch_norm_node(params, graph, it, out);
       break;
     default:
-      if (cs_op_is_binary(it->op)) st = operand_node(params, it, out);
+      if (cs_op_takes_operand(it->op)) st = operand_node(params, it, out);
       break;
   }
   out->bias = out->own_bias;

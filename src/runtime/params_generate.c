@@ -124,6 +124,9 @@ static cs_status find_roles(const cs_graph *graph, node_role **out) {
 static double fan_in(const cs_graph *graph, const cs_node *node) {
   const cs_shape *in = &graph->values[node->inputs[0]].shape;
   if (node->op == CS_OP_GEMM) return (double)in->dims[1];
+  if (node->op == CS_OP_MATMUL) {
+    return (double)in->dims[in->rank - (node->attrs.binary.operand_first ? 2 : 1)];
+  }
   const cs_conv_attrs *conv = &node->attrs.conv;
   int64_t fan = in->dims[1] / conv->group;
   for (int axis = 0; axis < 2; axis++) {

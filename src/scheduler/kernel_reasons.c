@@ -107,6 +107,7 @@ static cs_kernel_class class_of(cs_op op) {
     case CS_OP_CONV:
     case CS_OP_CONV_TRANSPOSE:
     case CS_OP_GEMM:
+    case CS_OP_MATMUL:
       return CS_KERNEL_COMPUTE;
     case CS_OP_MAX_POOL:
     case CS_OP_AVERAGE_POOL:

@@ -81,7 +81,7 @@ done:
 /* ---- The cost of a block ---- */
 
 static void set_layout(assigner *a, int value, cs_layout layout) {
-  a->layouts[value] = a->costs.graph->values[value].shape.rank == 4 ? layout : CS_LAYOUT_NCHW;
+  a->layouts[value] = cs_graph_is_row_major(a->costs.graph, value) ? CS_LAYOUT_NCHW : layout;
 }
 
 /* Lays the values of a block, and those that it reads, in the three layouts. False: not allowed. */
@@ -179,7 +179,7 @@ cs_status cs_layout_assign(const cs_graph *graph, cs_precision precision,
                            cs_layout *layouts, double *cost_us) {
   if (n_available < 1) return cs_error(CS_CODE_USAGE, "no layout is available");
   for (int v = 0; v < graph->n_values; v++)
-    layouts[v] = graph->values[v].shape.rank == 4 ? available[0] : CS_LAYOUT_NCHW;
+    layouts[v] = cs_graph_is_row_major(graph, v) ? CS_LAYOUT_NCHW : available[0];
   *cost_us = 0;
   if (graph->n_nodes == 0) return CS_OK;
   cs_status st = CS_OK;

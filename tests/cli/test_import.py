@@ -442,6 +442,50 @@ class Conversion(ImportTest):
                         self.assertAlmostEqual(found[4 * row + column], wanted, places=5)
         self.bad(one("MatMul", [3, 5], 17, ("x", "m"), [onnx.tensor("m", [2, 4], MATRIX)]), "fits the last axis")
 
+    def test_matmul_of_two_tensors(self):
+        """Computed, and what the numbers are; a vector on either side has no axis of its own in the result."""
+        nodes = [onnx.node("Transpose", ["x"], ["t"], perm=[0, 1, 3, 2]), onnx.node("MatMul", ["x", "t"], ["y"], "own")]
+        graph, _ = self.convert(onnx.model(onnx.graph(nodes, [onnx.value("x", ["N", 2, 3, 2])], [onnx.value("y", [])])))
+        self.assertEqual([(n["name"], n["op"], n["inputs"]) for n in graph["nodes"]][1:], [("y", "MatMul", ["x", "t"])])
+        x = [((i * 5) % 11 - 4) / 4 for i in range(24)]
+        self.file("x.npy", harness.npy([2, 2, 3, 2], x))
+        self.accepted(self.execute("run", "m.onnx", "--device", "cpu", "--batch", "2", "--policy", "sequential", "--input",
+                                   "x.npy", "--output", "y.npy", "--verify", "full"))
+        shape, found = harness.read_npy(self.folder / "y.npy")
+        self.assertEqual(shape, (2, 2, 3, 3))
+        rows = [x[2 * i:2 * i + 2] for i in range(12)]
+        wanted = [sum(p * q for p, q in zip(rows[3 * m + i], rows[3 * m + j])) for m in range(4)
+                  for i in range(3) for j in range(3)]
+        for f, w in zip(found, wanted, strict=True):
+            self.assertAlmostEqual(f, w, places=5)
+
+        def vectors(first, second, shapes):
+            return onnx.model(onnx.graph([onnx.node("MatMul", [first, second], ["y"], "it")],
+                                         [onnx.value(name, shape) for name, shape in shapes.items()], [onnx.value("y", [])]), 17)
+
+        shapes = {"v": [3], "m": [2, 3, 4]}
+        self.assertEqual([o[:2] for o in self.ops(vectors("v", "m", shapes))],
+                         [("y/Reshape", "Reshape"), ("y/MatMul", "MatMul"), ("y", "Flatten")])
+        shapes = {"v": [4], "m": [2, 3, 4]}
+        self.assertEqual([o[1] for o in self.ops(vectors("m", "v", shapes))][-2:], ["MatMul", "Flatten"])
+        self.bad(vectors("v", "v", shapes), "two vectors")
+        self.bad(vectors("v", "m", shapes), "found shapes [1, 4] and [2, 3, 4]")
+
+    def test_matmul_with_other_constants(self):
+        """Of several matrices, or in front: the weight of a MatMul."""
+        each, row = tuple(float(i) for i in range(24)), (1.0, -2.0)
+        for shape, inputs, dims, values, attrs, behind in (
+                ([3, 5, 2], ("x", "k"), [3, 2, 4], each, {"operand": [3, 2, 4]}, []),
+                ([5, 2, 5], ("k", "x"), [4, 2], tuple(MATRIX), {"operand": [4, 2], "operand_first": True}, []),
+                ([5, 2], ("x", "k"), [2], row, {"operand": [2, 1]}, ["Flatten"]),
+                ([2, 5], ("k", "x"), [2], row, {"operand": [1, 2], "operand_first": True}, ["Flatten"])):
+            with self.subTest(shape):
+                graph, params = self.convert(one("MatMul", shape, 17, inputs, [onnx.tensor("k", dims, values)]))
+                self.assertEqual([(n["op"], n["attrs"]) for n in graph["nodes"]][:1], [("MatMul", attrs)])
+                self.assertEqual([n["op"] for n in graph["nodes"]][1:], behind)
+                self.assertEqual(params, {graph["nodes"][0]["name"] + ".weight": (attrs["operand"], values)})
+        self.bad(one("MatMul", [5, 2], 17, ("k", "k"), [onnx.tensor("k", [2], row)]), "2 constants")
+
     def test_matmul_and_bias(self):
         nodes = [onnx.node("MatMul", ["x", "m"], ["h"], "fc"), onnx.node("Add", ["h", "v"], ["y"], "bias")]
         tensors = [onnx.tensor("m", [2, 4], MATRIX), onnx.tensor("v", [4], [1.0, 2.0, 3.0, 4.0])]
@@ -625,7 +669,7 @@ class Refusals(ImportTest):
                  '"it" (Reshape)', "[-1, 3, 8]", "keeps the batch first")
         self.bad(one("Transpose", [3, 4, 4], perm=[1, 0, 2, 3]), "found 1 first", "symbolic batch")
         self.bad(one("Unsqueeze", [3], 12, axes=[0]), "symbolic batch")
-        self.bad(one("MatMul", [3], 17, ("x", "x")), "wanted a constant")
+        self.bad(one("MatMul", [3], 17, ("x", "x")), "found shapes [N, 3] and [N, 3]", "[..., M, K]")
 
     def test_numbers_that_json_has_no_word_for(self):
         pads = onnx.tensor("p", [8], [0, 0, 1, 1, 0, 0, 1, 1], onnx.INT64)

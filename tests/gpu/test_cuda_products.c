@@ -1,5 +1,6 @@
-/* That cuBLASLt offers something for dense layers, that what it offers is found again by its id
- * alone, and that another version's candidate is refused. (The conformance suite runs them all.) */
+/* That cuBLASLt offers something for dense layers and products of images, that what it offers is
+ * found again by its id alone, and that another version's candidate is refused. (The conformance
+ * suite runs them all.) */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,12 +26,23 @@ static cs_op_desc gemm(cs_precision precision) {
   return d;
 }
 
+/* Six images. */
+static cs_op_desc matmul(cs_precision precision) {
+  cs_dtype dtype = cs_precision_storage(precision);
+  cs_shape a = {4, {2, 3, 64, 48}}, b = {4, {2, 3, 48, 80}}, y = {4, {2, 3, 64, 80}};
+  cs_op_desc d = {.op = CS_OP_MATMUL, .precision = precision, .n_inputs = 2};
+  d.inputs[0] = cs_tensor_dense(&a, dtype, CS_LAYOUT_NCHW);
+  d.inputs[1] = cs_tensor_dense(&b, dtype, CS_LAYOUT_NCHW);
+  d.output = cs_tensor_dense(&y, dtype, CS_LAYOUT_NCHW);
+  return d;
+}
+
 static void every_precision_has_some_that_are_found_again(void **state) {
   (void)state;
   static const cs_precision all[] = {CS_PRECISION_F32, CS_PRECISION_TF32, CS_PRECISION_F16,
                                      CS_PRECISION_BF16};
-  for (int p = 0; p < 4; p++) {
-    cs_op_desc desc = gemm(all[p]);
+  for (int p = 0; p < 8; p++) {
+    cs_op_desc desc = p < 4 ? gemm(all[p]) : matmul(all[p - 4]);
     cs_candidate_list list = {0};
     cs_enumerate_options options = {.workspace_limit = (int64_t)64 << 20, .deterministic = true};
     cs_status st = device->vtable->enumerate(device, &desc, &options, &list);
@@ -47,7 +59,9 @@ static void every_precision_has_some_that_are_found_again(void **state) {
       assert_int_equal(device->vtable->exec_workspace(exec), c->workspace_bytes);
       device->vtable->exec_destroy(exec);
     }
-    if (n < 1 || n > 8) fail_msg("%s: %d candidates", cs_precision_name(all[p]), n);
+    if (n < 1 || n > 8)
+      fail_msg("%s in %s: %d candidates", cs_op_name(desc.op), cs_precision_name(desc.precision),
+               n);
     cs_candidate_list_free(&list);
   }
 }

@@ -149,6 +149,43 @@ static void pixels_are_rows_also_of_a_slice(void **state) {
   assert_int_equal(cs_cublaslt_bias_offset(&p), -1);
 }
 
+static cs_op_desc matmul(cs_shape a, cs_shape b, cs_shape y) {
+  cs_op_desc d = {.op = CS_OP_MATMUL, .precision = CS_PRECISION_F16, .n_inputs = 2};
+  d.inputs[0] = cs_tensor_dense(&a, CS_DTYPE_F16, CS_LAYOUT_NCHW);
+  d.inputs[1] = cs_tensor_dense(&b, CS_DTYPE_F16, CS_LAYOUT_NCHW);
+  d.output = cs_tensor_dense(&y, CS_DTYPE_F16, CS_LAYOUT_NCHW);
+  return d;
+}
+
+/* y = a · b by rows is yᵀ = bᵀ · aᵀ by columns. */
+static void a_matmul_is_a_product_of_each_image(void **state) {
+  (void)state;
+  cs_cublaslt_problem p;
+  const cs_shape a = {4, {2, 3, 16, 24}}, b = {4, {2, 3, 24, 40}}, y = {4, {2, 3, 16, 40}};
+  cs_op_desc d = matmul(a, b, y);
+  assert_null(cs_cublaslt_problem_make(&d, &p));
+  assert_true(p.matmul && !p.convolution && p.images == 6 && p.constant == 0);
+  assert_true(p.m == 40 && p.n == 16 && p.k == 24);
+  assert_true(p.a.rows == 40 && p.a.columns == 24 && p.a.pitch == 40 && p.a.image == 24 * 40);
+  assert_true(p.b.rows == 24 && p.b.columns == 16 && p.b.pitch == 24 && p.b.image == 16 * 24);
+  assert_true(p.d.rows == 40 && p.d.columns == 16 && p.d.pitch == 40 && p.d.image == 16 * 40);
+  assert_int_equal(cs_cublaslt_weight_bytes(&p), 0);
+  /* One matrix for all images; images at odd places. */
+  d = matmul(a, (cs_shape){2, {24, 7}}, (cs_shape){4, {2, 3, 16, 7}});
+  assert_null(cs_cublaslt_problem_make(&d, &p));
+  assert_true(p.images == 6 && p.a.image == 0 && p.a.pitch == 7 && p.d.image == 16 * 7);
+  d = matmul((cs_shape){3, {3, 5, 24}}, (cs_shape){3, {3, 24, 7}}, (cs_shape){3, {3, 5, 7}});
+  assert_null(cs_cublaslt_problem_make(&d, &p));
+  assert_true(p.images == 3 && p.b.alignment == 16 && p.d.image == 35 && p.d.alignment == 2);
+  /* A constant in front is packed as it is. */
+  d = matmul((cs_shape){3, {3, 24, 7}}, a, (cs_shape){3, {3, 5, 7}});
+  d.n_inputs = 1, d.attrs.binary = (cs_binary_attrs){{2, {5, 24}}, true};
+  assert_null(cs_cublaslt_problem_make(&d, &p));
+  assert_true(p.constant == 120 && p.b.rows == 24 && p.b.columns == 5 && p.b.image == 0);
+  assert_true(p.a.image == 24 * 7 && cs_cublaslt_weight_bytes(&p) == 240);
+  assert_int_equal(cs_cublaslt_bias_offset(&p), -1);
+}
+
 static void refused(cs_op_desc d, const char *why) {
   cs_cublaslt_problem p;
   const char *found = cs_cublaslt_problem_make(&d, &p);
@@ -176,6 +213,12 @@ static void what_is_no_product_is_refused_with_a_reason(void **state) {
   d = conv(CS_LAYOUT_NHWC, 0);
   d.output.strides[2] += 8; /* rows of the image further apart than their pixels */
   refused(d, "output pixels");
+  const cs_shape a = {4, {2, 3, 16, 24}}, y = {4, {2, 3, 16, 40}};
+  refused(matmul(a, (cs_shape){4, {2, 1, 24, 40}}, y), "second factor");
+  refused(matmul((cs_shape){3, {3, 16, 24}}, (cs_shape){4, {2, 3, 24, 40}}, y), "first factor");
+  d = matmul(a, (cs_shape){2, {24, 40}}, y);
+  d.output.strides[0] += 8; /* a slice */
+  refused(d, "output images");
   d = conv(CS_LAYOUT_NHWC, 0);
   d.op = CS_OP_RELU;
   refused(d, "neither");
@@ -202,6 +245,21 @@ static void weights_are_padded_rows_and_the_bias(void **state) {
     assert_int_equal(packed[768 + row], cs_f32_to_f16(bias[row]));
   }
   free(packed);
+}
+
+static void a_constant_factor_is_packed_as_it_is(void **state) {
+  (void)state;
+  float weight[3 * 24 * 7];
+  for (int i = 0; i < 3 * 24 * 7; i++) weight[i] = (float)i;
+  cs_exec e = {.kind = CS_EXEC_CUBLASLT};
+  e.desc = matmul((cs_shape){3, {3, 5, 24}}, (cs_shape){3, {3, 24, 7}}, (cs_shape){3, {3, 5, 7}});
+  e.desc.n_inputs = 1, e.desc.attrs.binary.operand = (cs_shape){3, {3, 24, 7}};
+  assert_null(cs_cublaslt_problem_make(&e.desc, &e.product));
+  cs_exec_plan_weights(&e);
+  assert_int_equal(e.weight_bytes, sizeof weight / 2);
+  uint16_t packed[3 * 24 * 7];
+  ok(cs_exec_pack_weights(&e, weight, NULL, packed));
+  for (int i = 0; i < 3 * 24 * 7; i++) assert_int_equal(packed[i], cs_f32_to_f16(weight[i]));
 }
 
 static void narrower_arithmetic_is_not_offered(void **state) {
@@ -232,6 +290,8 @@ int main(void) {
       cmocka_unit_test(the_installed_version_is_the_librarys),
       cmocka_unit_test(a_gemm_is_a_product_of_transposed_weights),
       cmocka_unit_test(pixels_are_rows_also_of_a_slice),
+      cmocka_unit_test(a_matmul_is_a_product_of_each_image),
+      cmocka_unit_test(a_constant_factor_is_packed_as_it_is),
       cmocka_unit_test(what_is_no_product_is_refused_with_a_reason),
       cmocka_unit_test(weights_are_padded_rows_and_the_bias),
       cmocka_unit_test(narrower_arithmetic_is_not_offered),

@@ -159,6 +159,21 @@ static const bad_document bad_documents[] = {
     {ATTRS("Add", "'operand':[4,0,1]"), "attrs.operand (node \"a\"): found [4, 0, 1]"},
     {ATTRS("Add", "'operand_first':true"), "found true without operand"},
     {ATTRS("PRelu", "'operand':[4,1,1],'operand_first':true"), "in the first place"},
+    {ONE("{'name':'a','op':'MatMul','inputs':['x']}"),
+     "found 1 inputs without attrs.operand, wanted 2, or one and attrs.operand for MatMul"},
+    {ATTRS("MatMul", "'operand':[7,8]"),
+     "found shapes [N, 4, 8, 8] and [7, 8], wanted [..., M, K] and [..., K, N]"},
+    {ATTRS("MatMul", "'operand':[8]"), "found shapes [N, 4, 8, 8] and [8], wanted"},
+    {ATTRS("MatMul", "'operand':[3,8,8]"), "those before the last two broadcast"},
+    {ATTRS("MatMul", "'operand':[2,1,1,8,8]"), "the batch first"},
+    {ATTRS("MatMul", "'operand':[7,8],'operand_first':true,'bias':true"), "unknown key \"bias\""},
+    {ONE("{'name':'f','op':'Flatten','inputs':['x']},"
+         "{'name':'a','op':'MatMul','inputs':['f'],'attrs':{'operand':[1,256,2]}}"),
+     "found shapes [N, 256] and [1, 256, 2], wanted"},
+    {ONE("{'name':'f','op':'Flatten','inputs':['x']},"
+         "{'name':'a','op':'MatMul','inputs':['f'],'attrs':{'operand':[3,2],'operand_first':true}"
+         "}"),
+     "found shapes [3, 2] and [N, 256], wanted"},
     {ONE(NODE("p", "GlobalAveragePool", "x") ",{'name':'a','op':'PRelu','inputs':['p','x']}"),
      "found shape [N, 4, 1, 1] and a slope of [N, 4, 8, 8], wanted one that broadcasts to"},
     {ATTRS("ReduceSum", "'axes':[0]"), "found axis 0 of a symbolic batch"},
@@ -310,6 +325,13 @@ static const char later_operators[] =
     "{'name':'rmax','op':'ReduceMax','inputs':['rsum'],'attrs':{'axes':[2]}},"
     "{'name':'rmin','op':'ReduceMin','inputs':['rmax'],'attrs':{'axes':[2,1],'keepdims':false}}";
 
+static const char *const products =
+    "{'name':'to','op':'Transpose','inputs':['x'],'attrs':{'perm':[0,1,3,2]}},"
+    "{'name':'own','op':'MatMul','inputs':['x','to']},"
+    "{'name':'each','op':'MatMul','inputs':['own'],'attrs':{'operand':[4,16,3]}},"
+    "{'name':'first','op':'MatMul','inputs':['each'],'attrs':{'operand':[5,16],"
+    "'operand_first':true}}";
+
 static const char *const movements =
     "{'name':'to','op':'Reshape','inputs':['x'],'attrs':{'shape':['N',8,32,4]}},"
     "{'name':'t','op':'Transpose','inputs':['to'],'attrs':{'perm':[0,3,2,1]}},"
@@ -348,6 +370,7 @@ static void test_round_trip(void **state) {
   round_trip(every_operator, "'soft'");
   round_trip(later_operators, "'rmin'");
   round_trip(movements, "'tf'");
+  round_trip(products, "'first'");
 }
 
 /* A hash that changes makes every stored plan stale: this number may change only on purpose. */
@@ -379,6 +402,9 @@ static void test_hash_sees_attributes(void **state) {
       "{'name':'a','op':'Sub','inputs':['x'],'attrs':{'operand':[4,1,1]}}",
       "{'name':'a','op':'Sub','inputs':['x'],'attrs':{'operand':[1,8,1]}}",
       "{'name':'a','op':'Sub','inputs':['x'],'attrs':{'operand':[4,1,1],'operand_first':true}}",
+      "{'name':'a','op':'MatMul','inputs':['x'],'attrs':{'operand':[8,8]}}",
+      "{'name':'a','op':'MatMul','inputs':['x'],'attrs':{'operand':[1,8,8]}}",
+      "{'name':'a','op':'MatMul','inputs':['x'],'attrs':{'operand':[8,8],'operand_first':true}}",
       "{'name':'a','op':'BatchNormalization','inputs':['x']}",
       "{'name':'a','op':'BatchNormalization','inputs':['x'],'attrs':{'epsilon':0.002}}"};
   enum { COUNT = sizeof nodes / sizeof *nodes };

@@ -140,6 +140,35 @@ static void test_views(void **state) {
   release(&l);
 }
 
+/* A MatMul reads and writes rows: what comes in another layout is copied, and what it makes too
+ * where it is read in another. */
+static void test_products_are_row_major(void **state) {
+  (void)state;
+  cs_graph *graph = graph_of("2,16,4,4",
+                             CONV("c", "x", "16", "1") ","
+                             "{'name':'m','op':'MatMul','inputs':['c','c']}," CONV("d", "m", "16",
+                                                                                   "1"),
+                             "'d'");
+  cs_layout layouts[8];
+  int product = cs_graph_find_value(graph, "m");
+  for (int v = 0; v < graph->n_values; v++) {
+    assert_true(cs_graph_layout_allowed(graph, v, CS_LAYOUT_NHWC) == (v != product));
+    layouts[v] = CS_LAYOUT_NHWC;
+  }
+  cs_program *program = NULL;
+  assert_fails(cs_program_lower(graph, CS_PRECISION_F16, layouts, &program), CS_CODE_BAD_INPUT,
+               "value \"m\": found layout nhwc, wanted nchw");
+  layouts[product] = CS_LAYOUT_NCHW;
+  assert_ok(cs_program_lower(graph, CS_PRECISION_F16, layouts, &program));
+  const char *const names[] = {"c", "copy:c:nchw", "m", "copy:m:nhwc", "d"};
+  assert_int_equal(program->n_tasks, 5);
+  for (int t = 0; t < 5; t++) assert_string_equal(program->tasks[t].name, names[t]);
+  assert_int_equal(program->tasks[2].inputs[0], program->tasks[2].inputs[1]);
+  assert_int_equal(program->tasks[2].desc.inputs[0].layout, CS_LAYOUT_NCHW);
+  cs_program_destroy(program);
+  cs_graph_destroy(graph);
+}
+
 static void test_layouts_that_do_not_fit(void **state) {
   (void)state;
   cs_graph *graph = graph_of(
@@ -363,12 +392,19 @@ static void test_residual(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_views),          cmocka_unit_test(test_layouts_that_do_not_fit),
-      cmocka_unit_test(test_prefix_nesting), cmocka_unit_test(test_broken_chain),
-      cmocka_unit_test(test_shared_copy),    cmocka_unit_test(test_double_use),
-      cmocka_unit_test(test_copied_concats), cmocka_unit_test(test_layout_copies),
-      cmocka_unit_test(test_flatten),        cmocka_unit_test(test_flattened_output),
-      cmocka_unit_test(test_identities),     cmocka_unit_test(test_one_pixel),
+      cmocka_unit_test(test_views),
+      cmocka_unit_test(test_products_are_row_major),
+      cmocka_unit_test(test_layouts_that_do_not_fit),
+      cmocka_unit_test(test_prefix_nesting),
+      cmocka_unit_test(test_broken_chain),
+      cmocka_unit_test(test_shared_copy),
+      cmocka_unit_test(test_double_use),
+      cmocka_unit_test(test_copied_concats),
+      cmocka_unit_test(test_layout_copies),
+      cmocka_unit_test(test_flatten),
+      cmocka_unit_test(test_flattened_output),
+      cmocka_unit_test(test_identities),
+      cmocka_unit_test(test_one_pixel),
       cmocka_unit_test(test_residual),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

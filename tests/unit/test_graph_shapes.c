@@ -118,6 +118,12 @@ static const shape_case shapes[] = {
     {"1,3", AS("Div", "'operand':[2,1,1,1,1,4,3]"), 7, {2, 1, 1, 1, 1, 4, 3}},
     {"5", AS("Max", "'operand':[2,3,1]"), 3, {2, 3, 5}},
     {"'N',3", AS("Pow", "'operand':[1,1]"), 2, {-1, 3}},
+    {"'N',3", AS("MatMul", "'operand':[3,5]"), 2, {-1, 5}},
+    {"'N',3,4,5", AS("MatMul", "'operand':[5,2]"), 4, {-1, 3, 4, 2}},
+    {"'N',1,4,5", AS("MatMul", "'operand':[1,3,5,2]"), 4, {-1, 3, 4, 2}},
+    {"'N',4,5", AS("MatMul", "'operand':[6,4],'operand_first':true"), 3, {-1, 6, 5}},
+    {"4,5", AS("MatMul", "'operand':[3,1,6,4],'operand_first':true"), 4, {3, 1, 6, 5}},
+    {"'N',3,5,5", "{'name':'a','op':'MatMul','inputs':['x','x']}", 4, {-1, 3, 5, 5}},
 };
 
 static void test_shapes(void **state) {
@@ -172,6 +178,15 @@ static void test_work(void **state) {
   /* Each of the 16 input pixels meets 8 channels × 3 outputs × 16 taps. */
   assert_true(cs_op_flops(&deconv) == 2.0 * 16 * 8 * 3 * 16);
   assert_int_equal(cs_op_reduction(&deconv), 4 * 2 * 2);
+  cs_op_desc product = desc_of("2,3,9,7", AS("MatMul", "'operand':[3,7,4]"), CS_PRECISION_F16);
+  assert_true(cs_op_flops(&product) == 2.0 * (2 * 3 * 9 * 4) * 7);
+  assert_int_equal(cs_op_reduction(&product), 7);
+  assert_true(cs_op_bytes(&product) == 2.0 * (2 * 3 * 9 * 7 + 3 * 7 * 4 + 2 * 3 * 9 * 4));
+  assert_int_equal(product.output.layout, CS_LAYOUT_NCHW); /* whatever is asked for */
+  cs_op_desc first =
+      desc_of("2,3,9,7", AS("MatMul", "'operand':[4,9],'operand_first':true"), CS_PRECISION_F32);
+  assert_true(cs_op_flops(&first) == 2.0 * (2 * 3 * 4 * 7) * 9);
+  assert_int_equal(cs_op_reduction(&first), 9);
   cs_op_desc dilated = desc_of("1,1,4,4",
                                AS("ConvTranspose",
                                   "'out_channels':1,'kernel_shape':[3,3],"

@@ -119,6 +119,10 @@ static const op_case op_cases[] = {
      18},
     {"Gemm", "\"v\"", "\"out_features\":3", 18},
     {"Gemm", "\"v\"", "\"out_features\":3,\"bias\":false", 18},
+    {"MatMul", "\"x\",\"x\"", "", 18},
+    {"MatMul", "\"x\"", "\"operand\":[6,5]", 18}, /* elsewhere a Conv between Transposes */
+    {"MatMul", "\"v\"", "\"operand\":[5,3]", 18}, /* elsewhere a Gemm */
+    {"MatMul", "\"x\"", "\"operand\":[4,3,6],\"operand_first\":true", 18},
     {"BatchNormalization", "\"x\"", "", 18},
     {"BatchNormalization", "\"v\"", "\"epsilon\":0.001", 18}, /* which f32 rounds */
     {"Relu", "\"x\"", "", 18},

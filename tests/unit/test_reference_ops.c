@@ -411,6 +411,35 @@ static void constants_stand_for_either_operand(void **state) {
          (const double[]){2, -1, -1, 0.5, 4, -2, 0.5, 0.25, -0.25, -0.125, 1, 0.5}, 12);
 }
 
+/* a [2, 1, 2, 3] · b [2, 3, 1]: each matrix of a with each of b. */
+static void products_of_matrices(void **state) {
+  (void)state;
+  const double a[] = {1, 2, 3, -1, 0, 1, 2, -2, 1, 0, 0, 4}, b[] = {1, -1, 2, 0, 3, 1};
+  const double *inputs[] = {a, b}, *second[] = {b};
+  const float constant[] = {1, -1, 2, 0, 3, 1};
+  const double wanted[] = {5, 1, 9, 1, 6, 8, -5, 4}, magnitudes[] = {9, 3, 9, 1, 6, 8, 7, 4};
+  const cs_shape columns = {3, {2, 3, 1}}, matrix = {2, {3, 2}}, row = {2, {1, 3}};
+  cs_op_desc d = op_of(CS_OP_MATMUL, plain(2, 1, 2, 3), plain(2, 2, 2, 1));
+  d.n_inputs = 2, d.inputs[1] = cs_tensor_dense(&columns, CS_DTYPE_F32, CS_LAYOUT_NCHW);
+  expect(&d, inputs, NULL, NULL, wanted, 8);
+  expect_magnitude(&d, inputs, NULL, NULL, magnitudes, 8);
+  d.activation.kind = CS_ACT_RELU;
+  expect(&d, inputs, NULL, NULL, (const double[]){5, 1, 9, 1, 6, 8, 0, 4}, 8);
+  d.activation.kind = CS_ACT_NONE;
+  d.n_inputs = 1, d.attrs.binary.operand = columns;
+  expect(&d, inputs, constant, NULL, wanted, 8);
+  expect_magnitude(&d, inputs, constant, NULL, magnitudes, 8);
+  /* The constant [1, 3] in front of b, and two matrices without an axis of images. */
+  d.attrs.binary = (cs_binary_attrs){.operand = row, .operand_first = true};
+  d.inputs[0] = cs_tensor_dense(&columns, CS_DTYPE_F32, CS_LAYOUT_NCHW);
+  const cs_shape images = {3, {2, 1, 1}}, square = {2, {1, 2}};
+  d.output = cs_tensor_dense(&images, CS_DTYPE_F32, CS_LAYOUT_NCHW);
+  expect(&d, second, constant, NULL, (const double[]){6, -1}, 2);
+  d.inputs[0] = cs_tensor_dense(&matrix, CS_DTYPE_F32, CS_LAYOUT_NCHW);
+  d.output = cs_tensor_dense(&square, CS_DTYPE_F32, CS_LAYOUT_NCHW);
+  expect(&d, second, constant, NULL, (const double[]){5, 1}, 2);
+}
+
 static void the_largest_of_nan_is_nan(void **state) {
   (void)state;
   const double x[] = {NAN, 1}, y[] = {1, NAN};
@@ -459,6 +488,7 @@ int main(void) {
       cmocka_unit_test(functions_of_one_number),
       cmocka_unit_test(operands_are_broadcast),
       cmocka_unit_test(constants_stand_for_either_operand),
+      cmocka_unit_test(products_of_matrices),
       cmocka_unit_test(the_largest_of_nan_is_nan),
       cmocka_unit_test(operators_that_never_reach_a_backend_are_refused),
   };

@@ -61,20 +61,10 @@ static void compare_all(const cs_graph *graph, const cs_params *params, const fl
   compare(graph, params, all, input, output, TOLERANCE_FOLDED);
 }
 
-static const char *const families[] = {"inception_lrn",
-                                       "inception_bn",
-                                       "inception_factorised",
-                                       "residual_bottleneck",
-                                       "fire",
-                                       "dense_block",
-                                       "dcgan_head",
-                                       "conv_variants",
-                                       "transposed_variants",
-                                       "pools",
-                                       "normalisations",
-                                       "lrn_even",
-                                       "elementwise",
-                                       "movements"};
+static const char *const families[] = {
+    "inception_lrn",  "inception_bn", "inception_factorised", "residual_bottleneck", "fire",
+    "dense_block",    "dcgan_head",   "conv_variants",        "transposed_variants", "pools",
+    "normalisations", "lrn_even",     "elementwise",          "movements",           "attention"};
 
 static void small_graphs(void **state) {
   (void)state;

@@ -97,7 +97,7 @@ static void generates_the_bits_of_the_rule(void **state) {
       "inception_lrn", "inception_bn", "inception_factorised", "residual_bottleneck",
       "fire",          "dense_block",  "dcgan_head",           "transposed_variants",
       "conv_variants", "pools",        "normalisations",       "elementwise",
-      "movements"};
+      "movements",     "attention"};
   for (size_t g = 0; g < sizeof goldens / sizeof goldens[0]; g++) {
     char file[256];
     cs_graph *graph = NULL;

@@ -33,6 +33,7 @@ typedef struct dnn_description {
     dnnl_convolution_desc_t conv;
     dnnl_deconvolution_desc_t deconv;
     dnnl_inner_product_desc_t inner_product;
+    dnnl_matmul_desc_t matmul;
     dnnl_pooling_v2_desc_t pool;
     dnnl_lrn_desc_t lrn;
     dnnl_eltwise_desc_t eltwise;

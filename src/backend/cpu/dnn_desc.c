@@ -162,6 +162,41 @@ static bool describe_gemm(const cs_op_desc *desc, dnn_description *d) {
   return true;
 }
 
+/* With axes of extent 1 in front, as oneDNN wants all tensors of a product to have as many. */
+static bool factor_md(const cs_tensor_desc *factor, int rank, dnnl_memory_desc_t *md) {
+  cs_tensor_desc whole = *factor;
+  int missing = rank - factor->shape.rank;
+  for (int i = 0; i < rank; i++) {
+    whole.shape.dims[i] = i < missing ? 1 : factor->shape.dims[i - missing];
+    whole.strides[i] = i < missing ? 1 : factor->strides[i - missing];
+  }
+  whole.shape.rank = rank;
+  return tensor_md(&whole, md);
+}
+
+/* Batch axes of extent 1 are broadcast. */
+static bool describe_matmul(const cs_op_desc *desc, dnn_description *d) {
+  const cs_binary_attrs *binary = &desc->attrs.binary;
+  bool constant = cs_op_has_operand(desc), first = constant && binary->operand_first;
+  dnn_source of_a = first ? DNN_FROM_WEIGHTS : DNN_FROM_INPUT0, of_b = DNN_FROM_INPUT1;
+  dnnl_memory_desc_t a, b, y;
+  cs_tensor_desc operand = {0};
+  if (constant) {
+    operand = cs_op_operand(desc, CS_DTYPE_F32);
+    of_b = first ? DNN_FROM_INPUT0 : DNN_FROM_WEIGHTS;
+  }
+  int rank = desc->output.shape.rank;
+  const cs_tensor_desc *in_b = first ? &desc->inputs[0] : constant ? &operand : &desc->inputs[1];
+  if (!factor_md(first ? &operand : &desc->inputs[0], rank, &a) || !factor_md(in_b, rank, &b) ||
+      !tensor_md(&desc->output, &y) ||
+      dnnl_matmul_desc_init(&d->op.matmul, &a, &b, NULL, &y) != dnnl_success)
+    return false;
+  add_arg(d, DNNL_ARG_SRC, of_a, &a);
+  add_arg(d, DNNL_ARG_WEIGHTS, of_b, &b);
+  add_arg(d, DNNL_ARG_DST, DNN_FROM_OUTPUT, &y);
+  return true;
+}
+
 /* oneDNN's averages with padding divide by the whole window, so a window may not reach past the
  * padded image; otherwise the end padding is stretched until the output extent comes out. */
 static bool pool_end_pads(const cs_op_desc *desc, dnnl_dims_t end) {
@@ -334,6 +369,8 @@ static bool describe_op(const cs_op_desc *desc, bool winograd, dnn_description *
       return describe_conv(desc, winograd, d);
     case CS_OP_GEMM:
       return describe_gemm(desc, d);
+    case CS_OP_MATMUL:
+      return describe_matmul(desc, d);
     case CS_OP_MAX_POOL:
     case CS_OP_AVERAGE_POOL:
     case CS_OP_GLOBAL_AVERAGE_POOL:

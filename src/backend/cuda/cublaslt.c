@@ -65,8 +65,8 @@ static cs_status set_product(const cs_cublaslt_api *api, const cs_cublaslt_probl
                              const void *bias, cublasLtMatmulDesc_t product) {
   const cublasOperation_t transposed = CUBLAS_OP_T, plain = CUBLAS_OP_N;
   const int32_t bias_type = (int32_t)problem->type;
-  CS_RETURN_IF_ERROR(
-      set(api, product, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof(transposed)));
+  CS_RETURN_IF_ERROR(set(api, product, CUBLASLT_MATMUL_DESC_TRANSA,
+                         problem->matmul ? &plain : &transposed, sizeof(transposed)));
   CS_RETURN_IF_ERROR(set(api, product, CUBLASLT_MATMUL_DESC_TRANSB, &plain, sizeof(plain)));
   CS_RETURN_IF_ERROR(set(api, product, CUBLASLT_MATMUL_DESC_EPILOGUE, &problem->epilogue,
                          sizeof(problem->epilogue)));
@@ -88,13 +88,28 @@ static cs_status create_product(const cs_cublaslt_api *api, const cs_cublaslt_pr
   return st;
 }
 
+static cs_status set_images(const cs_cublaslt_api *api, const cs_cublaslt_problem *problem,
+                            const cs_cublaslt_matrix *matrix, cublasLtMatrixLayout_t layout) {
+  const int32_t images = (int32_t)problem->images;
+  const int64_t image = matrix->image;
+  cublasStatus_t result =
+      api->layout_set(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &images, sizeof(images));
+  if (result == CUBLAS_STATUS_SUCCESS) {
+    result =
+        api->layout_set(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &image, sizeof(image));
+  }
+  return cs_cublaslt_status(api, result, "describing %d matrices", (int)images);
+}
+
+/* The layout is *out's also where its images cannot be told. */
 static cs_status create_layout(const cs_cublaslt_api *api, const cs_cublaslt_problem *problem,
                                const cs_cublaslt_matrix *matrix, cublasLtMatrixLayout_t *out) {
-  return cs_cublaslt_status(api,
-                            api->layout_create(out, problem->type, (uint64_t)matrix->rows,
-                                               (uint64_t)matrix->columns, matrix->pitch),
-                            "describing a matrix of %" PRId64 " x %" PRId64, matrix->rows,
-                            matrix->columns);
+  CS_RETURN_IF_ERROR(cs_cublaslt_status(
+      api,
+      api->layout_create(out, problem->type, (uint64_t)matrix->rows, (uint64_t)matrix->columns,
+                         matrix->pitch),
+      "describing a matrix of %" PRId64 " x %" PRId64, matrix->rows, matrix->columns));
+  return problem->images > 1 ? set_images(api, problem, matrix, *out) : CS_OK;
 }
 
 cs_status cs_cublaslt_operation_create(const cs_cublaslt_api *api,

@@ -15,6 +15,7 @@
   X(destroy, cublasLtDestroy)                                \
   X(layout_create, cublasLtMatrixLayoutCreate)               \
   X(layout_destroy, cublasLtMatrixLayoutDestroy)             \
+  X(layout_set, cublasLtMatrixLayoutSetAttribute)            \
   X(operation_create, cublasLtMatmulDescCreate)              \
   X(operation_destroy, cublasLtMatmulDescDestroy)            \
   X(operation_set, cublasLtMatmulDescSetAttribute)           \

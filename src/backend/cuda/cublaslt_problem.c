@@ -36,6 +36,27 @@ static int64_t row_pitch(const cs_tensor_desc *t) {
   return cs_round_up(t->shape.dims[1], VECTOR_BYTES / cs_dtype_size(t->dtype));
 }
 
+/* Rows of a MatMul's factor or result, which are columns here, image by image. Axes of one element
+ * have any stride. */
+static bool make_images(const cs_tensor_desc *t, cs_cublaslt_matrix *out) {
+  int row = t->shape.rank - 2, element = row + 1;
+  int64_t size = cs_dtype_size(t->dtype), images = 1;
+  out->rows = t->shape.dims[element];
+  out->columns = t->shape.dims[row];
+  out->image = 0;
+  out->alignment = cs_min_i64(t->alignment, VECTOR_BYTES);
+  out->pitch = out->columns > 1 ? t->strides[row] : cs_round_up(out->rows, VECTOR_BYTES / size);
+  if (out->rows > 1 && t->strides[element] != 1) return false;
+  for (int axis = row - 1; axis >= 0; axis--) {
+    if (t->shape.dims[axis] == 1) continue;
+    if (images == 1) out->image = t->strides[axis];
+    if (t->strides[axis] != images * out->image) return false;
+    images *= t->shape.dims[axis];
+  }
+  while (out->image * size % out->alignment != 0) out->alignment /= 2;
+  return out->pitch >= out->rows;
+}
+
 static bool make_matrix(const cs_tensor_desc *t, int64_t rows, cs_cublaslt_matrix *out) {
   out->rows = t->shape.dims[1];
   out->columns = rows;
@@ -47,8 +68,8 @@ static bool make_matrix(const cs_tensor_desc *t, int64_t rows, cs_cublaslt_matri
 static const char *refuse_operation(const cs_op_desc *desc) {
   const cs_conv_attrs *a = &desc->attrs.conv;
   if (desc->has_prologue) return "a prologue";
-  if (desc->op == CS_OP_GEMM) return NULL;
-  if (desc->op != CS_OP_CONV) return "neither a Gemm nor a Conv";
+  if (desc->op == CS_OP_GEMM || desc->op == CS_OP_MATMUL) return NULL;
+  if (desc->op != CS_OP_CONV) return "neither a Gemm nor a Conv nor a MatMul";
   if (a->group != 1) return "a convolution in groups";
   if (a->kernel[0] != 1 || a->kernel[1] != 1) return "a kernel larger than 1×1";
   if (a->strides[0] != 1 || a->strides[1] != 1) return "a stride other than 1";
@@ -59,6 +80,7 @@ static const char *refuse_operation(const cs_op_desc *desc) {
 }
 
 static const char *refuse_tensors(const cs_op_desc *desc) {
+  if (desc->op == CS_OP_MATMUL) return NULL; /* its own ranks; row-major */
   int rank = desc->op == CS_OP_GEMM ? 2 : 4;
   int n_inputs = desc->has_residual ? 2 : 1;
   if (desc->n_inputs != n_inputs || desc->output.shape.rank != rank) return "other tensors";
@@ -82,16 +104,25 @@ static const char *choose_epilogue(const cs_op_desc *desc, cublasLtEpilogue_t *o
   return NULL;
 }
 
+static const char *refuse_extents(const cs_cublaslt_problem *p) {
+  if (p->m < 1 || p->n < 1 || p->k < 1) return "a matrix without elements";
+  bool fits = p->m <= INT32_MAX && p->n <= INT32_MAX && p->k <= INT32_MAX;
+  return fits && p->images <= INT32_MAX ? NULL : "more than 2³¹ rows";
+}
+
 static const char *make_matrices(const cs_op_desc *desc, cs_cublaslt_problem *p) {
   const cs_tensor_desc *in = &desc->inputs[0], *out = &desc->output;
   p->m = out->shape.dims[1];
   p->k = in->shape.dims[1];
   p->n = out->shape.dims[0];
   for (int i = 2; i < out->shape.rank; i++) p->n *= out->shape.dims[i];
-  if (p->m < 1 || p->n < 1 || p->k < 1) return "a matrix without elements";
-  if (p->m > INT32_MAX || p->n > INT32_MAX || p->k > INT32_MAX) return "more than 2³¹ rows";
+  const char *refusal = refuse_extents(p);
+  if (refusal) return refusal;
   int64_t vector = VECTOR_BYTES / cs_dtype_size(out->dtype);
-  p->a = (cs_cublaslt_matrix){p->k, p->m, cs_round_up(p->k, vector), BIAS_ALIGNMENT};
+  p->a = (cs_cublaslt_matrix){.rows = p->k,
+                              .columns = p->m,
+                              .pitch = cs_round_up(p->k, vector),
+                              .alignment = BIAS_ALIGNMENT};
   if (!make_matrix(in, p->n, &p->b)) return "input pixels that are not the rows of a matrix";
   if (!make_matrix(out, p->n, &p->d)) return "output pixels that are not the rows of a matrix";
   p->c = p->d;
@@ -101,12 +132,35 @@ static const char *make_matrices(const cs_op_desc *desc, cs_cublaslt_problem *p)
   return NULL;
 }
 
+static const char *make_factors(const cs_op_desc *desc, cs_cublaslt_problem *p) {
+  const cs_shape *out = &desc->output.shape;
+  if (out->rank < 2 || desc->has_residual || desc->has_bias) return "other tensors";
+  for (int i = 0; i < desc->n_inputs; i++) {
+    if (desc->inputs[i].dtype != desc->output.dtype) return "inputs of another type";
+  }
+  cs_matmul_factors of = cs_op_factors(desc, desc->output.dtype);
+  p->matmul = true;
+  p->constant = cs_op_weight_elements(desc);
+  p->m = out->dims[out->rank - 1];
+  p->n = out->dims[out->rank - 2];
+  p->k = of.a.shape.dims[out->rank - 1];
+  for (int i = 0; i < out->rank - 2; i++) p->images *= out->dims[i];
+  if (!make_images(&of.b, &p->a)) return "a second factor whose images lie at no one distance";
+  if (!make_images(&of.a, &p->b)) return "a first factor whose images lie at no one distance";
+  if (!make_images(&desc->output, &p->d)) return "output images that lie at no one distance";
+  p->c = p->d;
+  return refuse_extents(p);
+}
+
 const char *cs_cublaslt_problem_make(const cs_op_desc *desc, cs_cublaslt_problem *out) {
   memset(out, 0, sizeof(*out));
   const char *refusal = refuse_operation(desc);
   if (!refusal) refusal = refuse_tensors(desc);
   if (!refusal) refusal = choose_epilogue(desc, &out->epilogue);
-  if (!refusal) refusal = make_matrices(desc, out);
+  out->images = 1;
+  if (!refusal) {
+    refusal = desc->op == CS_OP_MATMUL ? make_factors(desc, out) : make_matrices(desc, out);
+  }
   if (refusal) return refusal;
   out->convolution = desc->op == CS_OP_CONV;
   out->storage = desc->output.dtype;
@@ -120,6 +174,7 @@ const char *cs_cublaslt_problem_make(const cs_op_desc *desc, cs_cublaslt_problem
 }
 
 static int64_t matrix_bytes(const cs_cublaslt_problem *problem) {
+  if (problem->matmul) return problem->constant * cs_dtype_size(problem->storage);
   return problem->m * problem->a.pitch * cs_dtype_size(problem->storage);
 }
 

@@ -244,6 +244,21 @@ bool cs_bound_waits_itself(const cs_bound *bound) {
   return bound->launch.exec->kind == CS_EXEC_KERNEL;
 }
 
+/* A MatMul's factors, one of which may be the weights. */
+static cs_status launch_cublaslt(const cs_bound *bound, cudaStream_t stream) {
+  const cs_launch *launch = &bound->launch;
+  const cs_exec *exec = launch->exec;
+  const cs_op_desc *desc = &exec->desc;
+  const void *a = launch->weights, *b = launch->inputs[0];
+  if (desc->op == CS_OP_MATMUL) {
+    bool constant = cs_op_has_operand(desc), first = constant && desc->attrs.binary.operand_first;
+    if (!constant) a = launch->inputs[1];
+    if (first) a = launch->inputs[0], b = launch->weights;
+  }
+  return cs_cublaslt_launch(exec->matmul, bound->product, a, b, residual_of(exec, launch),
+                            launch->output, launch->workspace, stream);
+}
+
 static cs_status launch_any(const cs_bound *bound, cs_cudnn_slot *slot, cudaStream_t stream) {
   const cs_launch *launch = &bound->launch;
   const cs_exec *exec = launch->exec;
@@ -255,10 +270,7 @@ static cs_status launch_any(const cs_bound *bound, cs_cudnn_slot *slot, cudaStre
     return cs_cuda_kernel_launch(&exec->kernel, &exec->desc, launch->inputs, launch->weights,
                                  launch->output, stream);
   }
-  if (exec->kind == CS_EXEC_CUBLASLT) {
-    return cs_cublaslt_launch(exec->matmul, bound->product, launch->weights, launch->inputs[0],
-                              residual_of(exec, launch), launch->output, launch->workspace, stream);
-  }
+  if (exec->kind == CS_EXEC_CUBLASLT) return launch_cublaslt(bound, stream);
   CS_RETURN_IF_ERROR(cs_cudnn_slot_use(slot, stream));
   if (exec->kind == CS_EXEC_GRAPH) {
     CS_RETURN_IF_ERROR(cs_cudnn_status(

@@ -8,6 +8,8 @@ static const KernelFamily *family_of(cs_op op) {
       return &cs_conv_family;
     case CS_OP_GEMM:
       return &cs_gemm_family;
+    case CS_OP_MATMUL:
+      return &cs_matmul_family;
     case CS_OP_BATCH_NORM:
       return &cs_batch_norm_family;
     case CS_OP_MAX_POOL:

@@ -5,12 +5,14 @@
 #include "graph/functions.h"
 
 struct RefParams {
-  RefTensor in[CS_MAX_OP_INPUTS]; /* of a binary operator: broadcast to the output's shape */
-  bool constant, constant_first;  /* of a binary operator: the weight stands for one input */
+  /* Of a binary operator: broadcast to the output's shape; of MatMul: to its batch axes. */
+  RefTensor in[CS_MAX_OP_INPUTS];
+  bool constant, constant_first; /* of these: the weight stands for one input */
   int64_t constant_stride[4];
   const float *weight, *bias;
   const float *scale, *shift; /* of the prologue; NULL: there is none */
   int64_t total, dim[4];
+  int64_t depth;           /* of MatMul: products of one element */
   int64_t reduced_size[4]; /* of a reduction: extents of the input where it reduces, else 1 */
   cs_attrs attrs;
   cs_activation act, own_act; /* behind the operation; the operation itself */
@@ -84,6 +86,29 @@ __device__ RefSum ref_gemm(const RefParams &p, int64_t n, int64_t k) {
   RefSum sum = {0, 0};
   for (int64_t c = 0; c < p.in[0].dim[1]; c++)
     ref_add(&sum, ref_load(p.in[0], n, c, 0, 0) * p.weight[k * p.in[0].dim[1] + c]);
+  return sum;
+}
+
+/* A factor of a product at a place of its own matrix axes. */
+__device__ double ref_factor(const RefParams &p, bool constant, int input, int64_t n, int64_t c,
+                             int64_t h, int64_t w) {
+  if (!constant) return input == 0 ? ref_load(p.in[0], n, c, h, w) : ref_load(p.in[1], n, c, h, w);
+  const int64_t *stride = p.constant_stride;
+  return (double)p.weight[n * stride[0] + c * stride[1] + h * stride[2] + w * stride[3]];
+}
+
+/* Of 2 to 4 axes: the last one of a and the one before it of b are summed over. */
+__device__ RefSum ref_matmul(const RefParams &p, const int64_t (&at)[4]) {
+  bool constant_a = p.constant && p.constant_first, constant_b = p.constant && !p.constant_first;
+  int rank = p.out_shape.rank, of_b = p.constant ? 0 : 1;
+  RefSum sum = {0, 0};
+  for (int64_t k = 0; k < p.depth; k++) {
+    double a = ref_factor(p, constant_a, 0, at[0], rank == 2 ? k : at[1], rank == 3 ? k : at[2],
+                          rank == 4 ? k : at[3]);
+    double b = ref_factor(p, constant_b, of_b, rank == 2 ? k : at[0], rank == 3 ? k : at[1],
+                          rank == 4 ? k : at[2], at[3]);
+    ref_add(&sum, a * b);
+  }
   return sum;
 }
 
@@ -264,6 +289,9 @@ __device__ __forceinline__ RefSum ref_element(const RefParams &p, const int64_t 
     case CS_OP_GEMM:
       sum = ref_gemm(p, at[0], at[1]);
       break;
+    case CS_OP_MATMUL:
+      sum = ref_matmul(p, at);
+      break;
     case CS_OP_MAX_POOL:
     case CS_OP_AVERAGE_POOL:
       sum = ref_pool(p, at[0], at[1], at[2], at[3]);
@@ -376,6 +404,16 @@ static void ref_broadcast(const cs_op_desc *desc, const void *const *inputs, Ref
   memcpy(p->constant_stride, view.stride, sizeof view.stride);
 }
 
+static void ref_factors(const cs_op_desc *desc, const void *const *inputs, RefParams *p) {
+  cs_matmul_factors of = cs_op_factors(desc, CS_DTYPE_F32);
+  p->depth = of.a.shape.dims[desc->output.shape.rank - 1];
+  p->constant = of.constant_a || of.constant_b, p->constant_first = of.constant_a;
+  p->in[0] = ref_tensor(of.constant_a ? &of.b : &of.a, inputs[0]);
+  if (!p->constant) p->in[1] = ref_tensor(&of.b, inputs[1]);
+  View constant = view_of(of.constant_a ? &of.a : &of.b);
+  memcpy(p->constant_stride, constant.stride, sizeof constant.stride);
+}
+
 static cs_status ref_params(const cs_op_desc *desc, const void *const *inputs, const float *weight,
                             const float *bias, RefParams *p) {
   if (!has_twin(desc->op) || !(desc->op == CS_OP_COPY || plain_tensors(desc)))
@@ -383,6 +421,7 @@ static cs_status ref_params(const cs_op_desc *desc, const void *const *inputs, c
                     cs_op_name(desc->op));
   for (int i = 0; i < desc->n_inputs; i++) p->in[i] = ref_tensor(&desc->inputs[i], inputs[i]);
   if (cs_op_is_binary(desc->op)) ref_broadcast(desc, inputs, p);
+  if (desc->op == CS_OP_MATMUL) ref_factors(desc, inputs, p);
   bool reduced[CS_MAX_RANK];
   bool reduces = cs_op_reduces(desc, reduced);
   cs_tensor_desc kept = reduces ? cs_op_kept_output(desc) : desc->output;

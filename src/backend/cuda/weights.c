@@ -41,8 +41,12 @@ static void store(cs_dtype dtype, void *out, int64_t index, float value) {
   }
 }
 
-/* Rows of W, padded to whole vectors. */
+/* Rows of W, padded to whole vectors; a MatMul's constant as it is. */
 static void pack_matrix(const cs_exec *exec, const float *weight, void *host_out) {
+  for (int64_t i = 0; exec->product.matmul && i < exec->product.constant; i++) {
+    store(exec->product.storage, host_out, i, weight[i]);
+  }
+  if (exec->product.matmul) return;
   const cs_cublaslt_matrix *a = &exec->product.a;
   for (int64_t row = 0; row < a->columns; row++) {
     for (int64_t i = 0; i < a->rows; i++) {
@@ -70,6 +74,7 @@ cs_status cs_exec_pack_weights(const cs_exec *exec, const float *weight, const f
   if (exec->kind == CS_EXEC_KERNEL) {
     return cs_cuda_kernel_pack_weights(&exec->kernel, &exec->desc, weight, bias, host_out);
   }
+  if (exec->weight_bytes == 0) return CS_OK; /* a MatMul of two inputs */
   if (!weight || (exec->desc.has_bias && !bias)) {
     return cs_error(CS_CODE_INTERNAL, "%s needs weights%s", exec->id,
                     exec->desc.has_bias ? " and a bias" : "");

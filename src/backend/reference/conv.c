@@ -1,5 +1,6 @@
-/* Conv, ConvTranspose and Gemm by definition. The loops run over whole rows of an output plane, so
- * that large layers stay affordable; each output element is still one plain double sum. */
+/* Conv, ConvTranspose, Gemm and MatMul by definition. The loops run over whole rows of an output
+ * plane, so that large layers stay affordable; each output element is still one plain double sum.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -117,5 +118,57 @@ void ref_gemm_plane(const ref_args *args, int64_t plane) {
     double sum = 0, magnitude = 0;
     for (int64_t i = 0; i < in; i++) sum += x[i] * w[i], magnitude += fabs(x[i] * w[i]);
     ref_store(args, plane * out + o, sum, magnitude);
+  }
+}
+
+/* A factor of a product: from doubles, or the constant. */
+typedef struct factor {
+  const double *data;
+  const float *constant; /* NULL: data */
+} factor;
+
+static double factor_at(const factor *from, int64_t at) {
+  return from->constant ? (double)from->constant[at] : from->data[at];
+}
+
+/* Inputs are dense here, whatever the description says. */
+static cs_matmul_factors dense_factors(const cs_op_desc *desc) {
+  cs_op_desc dense = *desc;
+  for (int i = 0; i < desc->n_inputs; i++) {
+    dense.inputs[i] = cs_tensor_dense(&desc->inputs[i].shape, CS_DTYPE_F32, CS_LAYOUT_NCHW);
+  }
+  return cs_op_factors(&dense, CS_DTYPE_F32);
+}
+
+/* Where the products of output element `at` begin in a and in b. */
+static void first_products(const cs_matmul_factors *of, const cs_shape *out, int64_t at,
+                           int64_t *in_a, int64_t *in_b) {
+  *in_a = *in_b = 0;
+  for (int i = out->rank - 1; i >= 0; i--) {
+    int64_t place = at % out->dims[i];
+    at /= out->dims[i];
+    if (i < out->rank - 1) *in_a += place * of->a.strides[i];
+    if (i != out->rank - 2) *in_b += place * of->b.strides[i];
+  }
+}
+
+void ref_matmul_plane(const ref_args *args, int64_t plane) {
+  const cs_shape *out = &args->desc->output.shape;
+  cs_matmul_factors of = dense_factors(args->desc);
+  factor a = {args->inputs[0], of.constant_a ? args->weight : NULL};
+  factor b = {args->inputs[0], of.constant_b ? args->weight : NULL};
+  if (!of.constant_a && !of.constant_b) b.data = args->inputs[1];
+  int64_t depth = of.a.shape.dims[out->rank - 1], elements = 1;
+  int64_t step_a = of.a.strides[out->rank - 1], step_b = of.b.strides[out->rank - 2];
+  for (int i = out->rank == 4 ? 2 : 1; i < out->rank; i++) elements *= out->dims[i];
+  for (int64_t at = plane * elements; at < (plane + 1) * elements; at++) {
+    double sum = 0, magnitude = 0;
+    int64_t in_a, in_b;
+    first_products(&of, out, at, &in_a, &in_b);
+    for (int64_t k = 0; k < depth; k++) {
+      double product = factor_at(&a, in_a + k * step_a) * factor_at(&b, in_b + k * step_b);
+      sum += product, magnitude += fabs(product);
+    }
+    ref_store(args, at, sum, magnitude);
   }
 }

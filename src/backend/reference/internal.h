@@ -19,6 +19,7 @@ typedef struct ref_args {
 void ref_conv_plane(const ref_args *args, int64_t plane);
 void ref_conv_transpose_plane(const ref_args *args, int64_t plane);
 void ref_gemm_plane(const ref_args *args, int64_t plane);
+void ref_matmul_plane(const ref_args *args, int64_t plane);
 void ref_pool_plane(const ref_args *args, int64_t plane);
 void ref_global_pool_plane(const ref_args *args, int64_t plane);
 void ref_lrn_plane(const ref_args *args, int64_t plane);

@@ -61,6 +61,9 @@ static cs_status choose(const cs_op_desc *desc, ref_loop *loop, int64_t *planes)
     case CS_OP_GEMM:
       loop->plane = ref_gemm_plane;
       break;
+    case CS_OP_MATMUL:
+      loop->plane = ref_matmul_plane;
+      break;
     case CS_OP_MAX_POOL:
     case CS_OP_AVERAGE_POOL:
       loop->plane = ref_pool_plane;

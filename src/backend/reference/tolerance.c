@@ -58,8 +58,8 @@ static double function_units(const cs_op_desc *desc) {
   return curved ? 16 : 0;
 }
 
-static bool multiplies_weights(cs_op op) {
-  return op == CS_OP_CONV || op == CS_OP_CONV_TRANSPOSE || op == CS_OP_GEMM;
+static bool is_product(cs_op op) {
+  return op == CS_OP_CONV || op == CS_OP_CONV_TRANSPOSE || op == CS_OP_GEMM || op == CS_OP_MATMUL;
 }
 
 /* The transforms of larger filters have larger constants. */
@@ -103,7 +103,7 @@ void cs_tolerance(const cs_op_desc *desc, uint32_t notes, double *rel_l2, double
   }
   double rounding = unit == unit_f32 ? 2 * unit : 2.01 * unit;
   double input = 0;
-  if (multiplies_weights(desc->op)) {
+  if (is_product(desc->op)) {
     if (desc->precision == CS_PRECISION_TF32) input = 0x1p-9;
     if (notes & CS_NOTE_DOWN_CONVERT_INPUTS) input = fmax(input, 0x1p-7);
     if ((notes & (CS_NOTE_WINOGRAD | CS_NOTE_FFT)) && desc->precision != CS_PRECISION_F32)
