@@ -112,7 +112,7 @@ CS_API cs_status cs_import_check_json(const char *path, char **out) CS_MUST_USE;
 CS_API bool cs_import_is_built(void);
 /* Writes an imported graph as `convsched.graph/1`, and its parameters beside it: f32 safetensors
  * under the same name with that extension in place of its own. Errors: IO; USAGE for a graph that
- * no parameters came with. */
+ * no parameters came with, and for a device or a pipe, which has no place beside it. */
 CS_API cs_status cs_graph_save(const cs_graph *graph, const char *path) CS_MUST_USE;
 
 /* Writes a graph, before any pass, as an ONNX model with its parameters as f32 initializers:

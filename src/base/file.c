@@ -1,10 +1,14 @@
 #include "base/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -72,28 +76,67 @@ static cs_status check_in_place(const char *path) {
   return access(path, W_OK) == 0 ? CS_OK : cs_io_error(path, "open", errno);
 }
 
-static bool is_in_place(const char *path) {
+bool cs_file_is_in_place(const char *path) {
   struct stat info;
   return stat(path, &info) == 0 && !S_ISREG(info.st_mode);
 }
 
-/* The file beside `path` that a rename then puts in its place. */
+/* The file beside `path` that a rename then puts in its place. The lock tells other processes, also
+ * those that see no process of this number, that it is being written. */
 static cs_status create_temporary(const char *path, char **temporary, int *fd) {
   cs_strbuf name = {0};
   cs_strbuf_printf(&name, "%s.tmp.%ld", path, (long)getpid());
   CS_RETURN_IF_ERROR(cs_strbuf_take(&name, temporary));
   *fd = open(*temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (*fd >= 0) return CS_OK;
+  if (*fd >= 0) {
+    flock(*fd, LOCK_EX | LOCK_NB);
+    return CS_OK;
+  }
   cs_status st = cs_io_error(path, "create", errno);
   free(*temporary);
   *temporary = NULL;
   return st;
 }
 
+/* "PREFIX" and the number of a process that is no more. */
+static bool is_left_over(const char *name, const char *prefix) {
+  size_t length = strlen(prefix);
+  if (strncmp(name, prefix, length) != 0 || name[length] < '1' || name[length] > '9') return false;
+  char *end;
+  errno = 0;
+  long pid = strtol(name + length, &end, 10);
+  if (*end || errno != 0 || pid > INT_MAX) return false;
+  return kill((pid_t)pid, 0) != 0 && errno == ESRCH;
+}
+
+/* Where no lock can be had (a writer elsewhere, a file system without locks), it stays. */
+static void remove_unlocked(int folder, const char *name) {
+  int fd = openat(folder, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (fd < 0) return;
+  if (flock(fd, LOCK_EX | LOCK_NB) == 0) unlinkat(folder, name, 0);
+  close(fd);
+}
+
+/* Temporary files of processes that were killed while they wrote `path`. It is tidying up: what
+ * cannot be removed, or listed, stays. */
+static void remove_leftovers(const char *path) {
+  char *directory = NULL, prefix[NAME_MAX + 1];
+  const char *slash = strrchr(path, '/');
+  int length = snprintf(prefix, sizeof prefix, "%s.tmp.", slash ? slash + 1 : path);
+  if (length < 0 || (size_t)length >= sizeof prefix) return;
+  cs_status_free(cs_path_beside(path, ".", &directory));
+  DIR *folder = directory ? opendir(directory) : NULL;
+  for (const struct dirent *entry; folder && (entry = readdir(folder));) {
+    if (is_left_over(entry->d_name, prefix)) remove_unlocked(dirfd(folder), entry->d_name);
+  }
+  if (folder) closedir(folder);
+  free(directory);
+}
+
 cs_status cs_file_check_replace(const char *path) {
   char *temporary = NULL;
   int fd;
-  if (is_in_place(path)) return check_in_place(path);
+  if (cs_file_is_in_place(path)) return check_in_place(path);
   CS_RETURN_IF_ERROR(create_temporary(path, &temporary, &fd));
   close(fd);
   unlink(temporary);
@@ -106,7 +149,8 @@ cs_status cs_file_writer_open(cs_file_writer *writer, const char *path) {
   *writer = (cs_file_writer){.fd = -1};
   CS_RETURN_IF_ERROR(cs_strdup_to(path, &writer->path));
   cs_status st = CS_OK;
-  if (!is_in_place(path)) {
+  if (!cs_file_is_in_place(path)) {
+    remove_leftovers(path);
     st = create_temporary(path, &writer->temporary, &writer->fd);
   } else {
     writer->fd = open(path, O_WRONLY | O_CLOEXEC);

@@ -6,8 +6,8 @@
 
 /* Reads a file of at most `limit` bytes; a NUL is appended behind *length. BAD_INPUT if larger. */
 cs_status cs_file_read(const char *path, size_t limit, char **out, size_t *length) CS_MUST_USE;
-/* Writes path.tmp.PID, fsyncs, renames. A full disk leaves the old file as it was. A device or pipe
- * is written in place. */
+/* Writes path.tmp.PID, fsyncs, renames; removes those that killed processes left. A full disk
+ * leaves the old file as it was. A device or pipe is written in place. */
 cs_status cs_file_replace(const char *path, const void *data, size_t length) CS_MUST_USE;
 /* The same piece by piece. Zero-initialise; what was opened is ended by commit (also where it
  * fails) or by abandon, which leaves the old file as it was. */
@@ -20,6 +20,8 @@ cs_status cs_file_writer_append(cs_file_writer *writer, const void *data,
                                 size_t length) CS_MUST_USE;
 cs_status cs_file_writer_commit(cs_file_writer *writer) CS_MUST_USE;
 void cs_file_writer_abandon(cs_file_writer *writer);
+/* What is there and no file (a folder, a device, a pipe) cannot be replaced by a rename. */
+bool cs_file_is_in_place(const char *path);
 /* IO now where cs_file_replace would fail later because of the folder, a permission or a folder in
  * its place. Leaves nothing behind, and an existing file as it is. */
 cs_status cs_file_check_replace(const char *path) CS_MUST_USE;

@@ -81,6 +81,10 @@ typedef struct cli_command {
   int options;           /* CLI_* bits */
   int min_models, max_models;
   cs_status (*run)(const cli_options *options);
+  /* Asks whether it was interrupted, and keeps what it has measured; any other command ends at
+   * once.
+   */
+  bool asks;
 } cli_command;
 
 extern const cli_command cli_run, cli_profile, cli_plan, cli_inspect, cli_doctor, cli_cache,
@@ -98,13 +102,16 @@ double cli_now(void);
 const cs_logger *cli_logger(const cli_options *options);
 void cli_end_progress(void);
 
-/* True once Ctrl-C was pressed or SIGTERM came. */
+/* True once Ctrl-C was pressed or SIGTERM came (of commands that ask). */
 bool cli_interrupted(void *unused);
 cs_status cli_check_interrupt(void) CS_MUST_USE;
 
 /* From now on a mapped file (weights, an ONNX model) that another process cuts off, or whose disk
  * fails, while it is read ends the process with a message that names it and exit code 4. */
 void cli_tell_cut_off_files(void);
+
+/* Removes the temporary files that this process is writing, from a signal handler that ends it. */
+void cli_remove_unfinished(void);
 
 /* A graph's JSON, or an ONNX file (by the extension .onnx), which is imported in memory. */
 cs_status cli_load_graph(const char *path, cs_graph **out) CS_MUST_USE;

@@ -92,4 +92,5 @@ const cli_command cli_inspect = {
     .options = CLI_PLANNING | CLI_INSPECTING | CLI_JSON,
     .min_models = 1,
     .max_models = 1,
-    .run = inspect_command};
+    .run = inspect_command,
+    .asks = true};

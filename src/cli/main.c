@@ -45,7 +45,7 @@ static double process_started(void) {
   return age >= 0 && age < 60 ? now - age : now;
 }
 
-/* ---- Interrupts: the first asks to stop, the second stops ---- */
+/* ---- Interrupts: the first asks to stop, the second stops; commands that do not ask stop ---- */
 
 static volatile sig_atomic_t interrupts;
 static volatile sig_atomic_t interrupting_signal; /* SIGINT or SIGTERM */
@@ -60,8 +60,17 @@ static void on_interrupt(int signal_number) {
     interrupting_signal = signal_number;
     interrupts = 1;
   } else if (cli_now() - first > SAME_INTERRUPT_S) {
+    cli_remove_unfinished();
     _exit(128 + signal_number);
   }
+}
+
+static void end_at_once(int signal_number) {
+  static const char message[] = "convsched: interrupted\n";
+  ssize_t written = write(STDERR_FILENO, message, sizeof message - 1);
+  (void)written;
+  cli_remove_unfinished();
+  _exit(128 + signal_number);
 }
 
 bool cli_interrupted(void *unused) {
@@ -219,7 +228,7 @@ int main(int argc, char **argv) {
     fprintf(stderr, "convsched: unknown command \"%s\"; `convsched --help` lists them\n", argv[1]);
     return 2;
   }
-  struct sigaction action = {.sa_handler = on_interrupt};
+  struct sigaction action = {.sa_handler = command->asks ? on_interrupt : end_at_once};
   sigaction(SIGINT, &action, NULL);
   sigaction(SIGTERM, &action, NULL);
   cli_tell_cut_off_files();

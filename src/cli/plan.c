@@ -92,4 +92,5 @@ const cli_command cli_plan = {
     .options = CLI_PLANNING | CLI_PLANS | CLI_JSON,
     .min_models = 1,
     .max_models = 2,
-    .run = plan_command};
+    .run = plan_command,
+    .asks = true};

@@ -245,4 +245,5 @@ const cli_command cli_profile = {
         "  convsched profile --export h100.jsonl.gz",
     .options = CLI_PLANNING | CLI_JSON | CLI_PROFILING,
     .max_models = CLI_MAX_LIST,
-    .run = profile_command};
+    .run = profile_command,
+    .asks = true};

@@ -321,4 +321,5 @@ const cli_command cli_run = {.name = "run",
                              .options = CLI_PLANNING | CLI_RUNNING | CLI_JSON,
                              .min_models = 1,
                              .max_models = CLI_MAX_LIST,
-                             .run = run_command};
+                             .run = run_command,
+                             .asks = true};

@@ -32,6 +32,10 @@ static cs_status check_measurement(const char *signature, const cs_candidate *ca
                       signature, values[i]);
     }
   }
+  if (!cs_measurement_is_possible(m)) {
+    return cs_error(CS_CODE_INTERNAL, "profile: a time of %s for %s is 0, wanted one above",
+                    candidate->id, signature);
+  }
   return CS_OK;
 }
 

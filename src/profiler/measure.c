@@ -45,6 +45,14 @@ cs_status cs_trial_reject(cs_trial *trial, const char *what, cs_status why) {
   return CS_OK;
 }
 
+void cs_measure_report_add(const cs_measure_report *more, cs_measure_report *to) {
+  to->operations += more->operations;
+  to->operations_cached += more->operations_cached;
+  to->candidates += more->candidates;
+  to->candidates_rejected += more->candidates_rejected;
+  to->seconds += more->seconds;
+}
+
 bool cs_measuring_cancelled(const cs_measuring *measuring) {
   return measuring->options->cancelled && measuring->options->cancelled(measuring->options->user);
 }

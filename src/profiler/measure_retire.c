@@ -30,6 +30,13 @@ static bool may_return(const cs_measuring *m, const cs_operation *operation,
          (presence == CS_PRESENCE_OTHER_VERSION && offers_family(operation, candidate->family));
 }
 
+/* What other numbers of threads had enumerated stays until these are asked for: with nothing in its
+ * place their enumeration would count as one that found nothing. */
+static bool is_of_other_threads(const cs_measuring *m, const cs_candidate *candidate) {
+  int threads = m->options->threads;
+  return threads != 0 && candidate->threads != 0 && candidate->threads != threads;
+}
+
 /* Copies of what is known, not rejected and not enumerated: adding to the profile moves records. */
 static cs_status find_others(const cs_measuring *m, const cs_operation *operation,
                              cs_candidate_list *out) {
@@ -37,7 +44,8 @@ static cs_status find_others(const cs_measuring *m, const cs_operation *operatio
   for (int i = 0; known && i < known->n_records; i++) {
     const cs_record *record = &known->records[i];
     cs_candidate copy = {0};
-    if (record->measured.rejected || is_enumerated(operation, record->candidate.id) ||
+    if (record->measured.rejected || is_of_other_threads(m, &record->candidate) ||
+        is_enumerated(operation, record->candidate.id) ||
         may_return(m, operation, &record->candidate)) {
       continue;
     }

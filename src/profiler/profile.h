@@ -174,6 +174,7 @@ typedef struct cs_measure_report {
   int operations, operations_cached, candidates, candidates_rejected;
   double seconds;
 } cs_measure_report;
+void cs_measure_report_add(const cs_measure_report *more, cs_measure_report *to);
 
 /* Makes sure that every task of the program has a complete set of measurements in the profile.
  * Each candidate's result is checked against the reference (guard bands around output and

@@ -119,6 +119,10 @@ double cs_six_digits(double value) {
 
 /* ---- From JSON ---- */
 
+bool cs_measurement_is_possible(const cs_measurement *measured) {
+  return measured->rejected || (measured->cold_us > 0 && measured->warm_us > 0);
+}
+
 static bool measurement_from_json(const json_t *object, cs_measurement *out, const char **reason) {
   int64_t samples = 0;
   if (cs_get_string(object, "rejected", reason)) {
@@ -134,7 +138,7 @@ static bool measurement_from_json(const json_t *object, cs_measurement *out, con
     return false;
   }
   out->samples = (int)samples;
-  return true;
+  return cs_measurement_is_possible(out);
 }
 
 cs_parse_result cs_record_from_json(const json_t *object, cs_record *out) {

@@ -55,6 +55,9 @@ void cs_record_clear(cs_record *record);
 void cs_corun_normalise(cs_corun *corun);
 void cs_kernel_normalise(cs_kernel_profile *kernel);
 
+/* A candidate that ran took time: no other line counts as one of ours. */
+bool cs_measurement_is_possible(const cs_measurement *measured);
+
 /* The value as it will read back from its line: six significant digits. */
 double cs_six_digits(double value);
 

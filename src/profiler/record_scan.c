@@ -144,7 +144,10 @@ bool cs_record_scan(const char *text, size_t length, cs_record *out) {
   memset(out, 0, sizeof *out);
   scan_candidate(&s, &out->candidate);
   scan_measurement(&s, &out->measured);
-  if (s.ok && s.at == s.end && out->candidate.id[0] != '\0') return true;
+  if (s.ok && s.at == s.end && out->candidate.id[0] != '\0' &&
+      cs_measurement_is_possible(&out->measured)) {
+    return true;
+  }
   cs_record_clear(out);
   return false;
 }

@@ -58,6 +58,12 @@ cs_status cs_graph_save(const cs_graph *graph, const char *path) {
   if (strcmp(path + stem_of(path), ".safetensors") == 0) {
     return cs_error(CS_CODE_USAGE, "%s: found the extension of the weights, wanted .json", path);
   }
+  CS_RETURN_IF_ERROR(cs_file_check_replace(path));
+  if (cs_file_is_in_place(path)) {
+    return cs_error(CS_CODE_USAGE,
+                    "%s: found a device or a pipe, wanted a file that the weights can lie beside",
+                    path);
+  }
   cs_strbuf_append(&text, path, stem_of(path));
   cs_strbuf_printf(&text, ".safetensors");
   CS_RETURN_IF_ERROR(cs_strbuf_take(&text, &weights));
@@ -65,7 +71,6 @@ cs_status cs_graph_save(const cs_graph *graph, const char *path) {
   CS_TRY(st, check_apart(graph, weights), done);
   const char *slash = strrchr(weights, '/');
   CS_TRY(st, cs_graph_to_json_with(graph, slash ? slash + 1 : weights, &json), done);
-  CS_TRY(st, cs_file_check_replace(path), done);
   CS_TRY(st, save_weights(graph, weights), done);
   st = cs_text_save(path, json);
 done:

@@ -131,11 +131,7 @@ static cs_status try_layouts(layout_search *search, const cs_layout *layouts, bo
     goto done;
   }
   session->timings.profile += cs_now_seconds() - started;
-  session->planned.measured.operations += report.operations;
-  session->planned.measured.operations_cached += report.operations_cached;
-  session->planned.measured.candidates += report.candidates;
-  session->planned.measured.candidates_rejected += report.candidates_rejected;
-  session->planned.measured.seconds += report.seconds;
+  cs_measure_report_add(&report, &session->planned.measured);
   CS_TRY(st, cs_bans_seen(session->device->profile, program, &session->settings, search->bans_seen),
          done);
   cs_status missing = cs_choices_of_program(session->device->profile, program, &session->settings,

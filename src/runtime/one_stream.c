@@ -181,7 +181,9 @@ static cs_status choose(cs_session *session, alternative *a, int threads) {
   cs_timed_pair_find(profile, &key, us, &known);
   if (may_measure(session) && (!known || session->settings.options.refresh)) {
     CS_TRY(st, cs_session_generate_inputs(session), done);
-    CS_TRY(st, measure_pair(session, a, profile, &key), done);
+    st = measure_pair(session, a, profile, &key);
+    if (st != CS_OK) st = cs_remeasure_gone(session, st, a->program, a->choices, a->threads);
+    if (st != CS_OK) goto done;
     cs_timed_pair_find(profile, &key, us, &known);
   }
   if (!known) {

@@ -306,6 +306,11 @@ static cs_status check_in_flight(const cs_session *session) {
                   vtable->name);
 }
 
+int cs_session_threads(const cs_session *session) {
+  const cs_device_info *info = session->device->backend->vtable->info(session->device->backend);
+  return cs_threads_per_stream(info, streams_of(session, info));
+}
+
 cs_status cs_planning_begin(cs_session *session, cs_measure_options *measure) {
   const cs_session_options *options = &session->settings.options;
   CS_RETURN_IF_ERROR(check_in_flight(session));
@@ -326,7 +331,7 @@ cs_status cs_planning_begin(cs_session *session, cs_measure_options *measure) {
       .deterministic = options->deterministic,
       .frozen = options->frozen,
       .refresh = options->refresh,
-      .threads = cs_threads_per_stream(info, streams_of(session, info)),
+      .threads = cs_session_threads(session),
       .cancelled = options->cancelled,
       .user = options->cancelled_user,
   };

@@ -62,4 +62,7 @@ cs_status cs_consider_one_stream(cs_session *session, const cs_measure_options *
 /* Threads of one stream on this device (0 where that has no meaning). */
 int cs_threads_per_stream(const cs_device_info *info, int n_streams);
 
+/* Threads of a stream as the session plans. */
+int cs_session_threads(const cs_session *session);
+
 #endif

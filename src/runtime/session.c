@@ -68,15 +68,48 @@ cs_status cs_session_generate_inputs(cs_session *session) {
 
 /* ---- Create, fork, destroy ---- */
 
-/* `keep` names: plans do not let other buffers overwrite these. Kept values become graph outputs.
- */
-static cs_status plan_and_realise(cs_session *session) {
+static cs_status plan_once(cs_session *session) {
   CS_RETURN_IF_ERROR(cs_planning_run(session));
   cs_log(&session->device->logger, CS_LOG_DEBUG, "planned");
   double started = cs_now_seconds();
   CS_RETURN_IF_ERROR(cs_session_realise(session));
   session->timings.upload = session->realised.uploading;
   session->timings.prepare = cs_now_seconds() - started - session->timings.upload.all;
+  return CS_OK;
+}
+
+/* As many times as there are programs, one a layout or so, to meet a candidate that is gone in. */
+#define MOST_PLANS (2 * (CS_MAX_DEVICE_LAYOUTS + 1))
+
+/* What is recorded may be of another program: candidates that turn out not to be there are measured
+ * anew, and planned without. The time that took counts as profiling. */
+static cs_status plan_with_what_is_there(cs_session *session) {
+  double started = cs_now_seconds(), lost = 0;
+  for (int plans = 1;; plans++) {
+    int before = session->remeasured.operations;
+    cs_status st = plan_once(session);
+    if (st != CS_OK && plans < MOST_PLANS) {
+      st = cs_remeasure_gone(session, st, session->planned.program, session->planned.choices,
+                             cs_session_threads(session));
+    }
+    if (st == CS_OK || session->remeasured.operations == before || plans == MOST_PLANS) {
+      session->timings.profile += lost;
+      cs_measure_report_add(&session->remeasured, &session->planned.measured);
+      return st;
+    }
+    cs_status_free(st);
+    cs_planned_free(&session->planned);
+    cs_search_report_free(&session->search);
+    session->stages = (cs_stage_report){0};
+    session->timings.profile = 0;
+    lost = cs_now_seconds() - started;
+  }
+}
+
+/* `keep` names: plans do not let other buffers overwrite these. Kept values become graph outputs.
+ */
+static cs_status plan_and_realise(cs_session *session) {
+  CS_RETURN_IF_ERROR(plan_with_what_is_there(session));
   if (cs_device_is_simulated(session->device)) return CS_OK;
   CS_RETURN_IF_ERROR(cs_session_generate_inputs(session));
   return cs_session_upload_inputs(session, &session->realised, session->planned.plan);

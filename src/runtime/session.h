@@ -105,7 +105,8 @@ struct cs_session {
   bool inputs_on_device; /* those last set came from device arrays: only the arena has them */
   cs_timings timings;
   cs_search_report search;
-  cs_stage_report stages; /* of `ios` */
+  cs_stage_report stages;       /* of `ios` */
+  cs_measure_report remeasured; /* operations whose recorded candidates were not there */
 };
 
 /* ---- session.c ---- */
@@ -127,6 +128,15 @@ void cs_planned_free(cs_planned *planned);
 /* cs_realise of what was planned; where a plan from a file asks for candidates that are not there
  * (any more), one warning, and a plan by its own policy in its place; NOT_FOUND under `frozen`. */
 cs_status cs_session_realise(cs_session *session) CS_MUST_USE;
+
+/* ---- remeasure.c ---- */
+/* After a failure of planning or realising, which is returned: operations of the program one of
+ * whose choices the backend refuses to prepare, or prepares with more workspace than was recorded,
+ * are measured anew (the first time with a warning) and counted in session->remeasured. Where that
+ * cannot be, or is forbidden (NOT_FOUND under `frozen`), its error is returned in place of the
+ * failure. `choices` NULL: none were made. */
+cs_status cs_remeasure_gone(cs_session *session, cs_status failure, const cs_program *program,
+                            const cs_task_choices *choices, int threads) CS_MUST_USE;
 
 /* ---- info.c ---- */
 struct json_t;

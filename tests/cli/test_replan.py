@@ -1,5 +1,6 @@
-"""`run --plan FILE` where candidates of the plan are not there any more, and the label of its row."""
+"""Candidates of a plan's file, or of the profile, that are not there any more; the label of a plan's row."""
 import json
+import re
 
 import harness
 from harness import BAD_INPUT, OK, ROOT, USAGE, CommandTest
@@ -120,6 +121,65 @@ class PlanFile(CommandTest):
             task["candidate"]["workspace_bytes"] = 0
         self.file("plan.json", dict(plan, workspace_peak=0))
         self.refused(self.run_tiny("--plan", "plan.json"), BAD_INPUT, "plan.json", "bytes of workspace, planned 0")
+
+
+class Profile(CommandTest):
+    """Measurements of candidates that this program does not have, or not so."""
+
+    def change(self, pattern, by):
+        """How many places of the recorded measurements."""
+        path, = (self.folder / "cache").rglob("profile-*.jsonl")
+        text, n = re.subn(pattern, by, path.read_text())
+        path.write_text(text)
+        return n
+
+    def measured_anew(self, *args):
+        """Said once; what took its place is then known."""
+        self.refused(self.run_tiny("--frozen", *args), BAD_INPUT, "not there as recorded", "frozen")
+        _, err = self.accepted(self.run_tiny("--json", "run.json", *args))
+        lines = [line for line in err.splitlines() if "warning" in line]
+        self.assertEqual(len(lines), 1, err)
+        record = json.loads((self.folder / "run.json").read_text())
+        self.assertTrue(record["verification"]["passed"])
+        _, err = self.accepted(self.run_tiny("--frozen", *args))
+        self.assertNotIn("warning", err)
+        return lines, record
+
+    def test_unknown_implementations(self):
+        self.assertGreater(self.change(r'"id":"onednn:', '"id":"onednn:gone_'), 0)
+        lines, record = self.measured_anew("--policy", "sequential")
+        self.assertIn("onednn:gone_", lines[0])
+        self.assertGreater(record["measured"]["candidates"], 0)
+
+    def test_ids_that_nobody_has(self):
+        self.change(r'"id":"onednn:', '"id":"foonn:')
+        self.measured_anew("--policy", "sequential")
+
+    def test_every_policy(self):
+        for policy in ("streams", "ios", "coselect", "opara"):
+            with self.subTest(policy):
+                self.setUp()
+                args = ("--policy", policy, "--search-seconds", "0.2", "--streams", "2")
+                self.accepted(self.run_tiny(*args))
+                self.change(r'"id":"onednn:', '"id":"onednn:gone_')
+                _, err = self.accepted(self.run_tiny(*args))
+                self.assertIn("not there as recorded", err)
+                _, err = self.accepted(self.run_tiny(*args))
+                self.assertNotIn("warning", err)
+
+    def test_less_workspace_than_it_takes(self):
+        if self.change(r'"workspace_bytes":[1-9][0-9]*', '"workspace_bytes":0') == 0:
+            self.skipTest("no candidate wants workspace here")
+        code, _, err = self.run_tiny("--policy", "sequential")
+        self.assertEqual(code, OK, err)
+
+    def test_times_that_cannot_be(self):
+        for name in ("cold_us", "warm_us"):
+            with self.subTest(name):
+                self.assertGreater(self.change(f'"{name}":[0-9.e+-]+', f'"{name}":0'), 0)
+                _, err = self.accepted(self.run_tiny("--policy", "sequential"))
+                self.assertIn("damaged", err)
+                self.accepted(self.run_tiny("--policy", "sequential", "--frozen"))
 
 
 class Recorded(CommandTest):

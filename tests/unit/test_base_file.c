@@ -1,11 +1,14 @@
 /* Files: whole reads with a limit, replacement, folders. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -111,11 +114,55 @@ static void test_check_before_replacing(void **state) {
   assert_refused(folder);
 }
 
+/* The number of a process that has ended. */
+static long ended_process(void) {
+  pid_t child = fork();
+  if (child == 0) _exit(0);
+  assert_true(child > 0);
+  assert_int_equal(waitpid(child, NULL, 0), child);
+  return child;
+}
+
+static const char *left_over(const char *name, const char *tail) {
+  static char path[256];
+  snprintf(path, sizeof path, "%s/%s.tmp.%s", folder, name, tail);
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  fclose(file);
+  return path;
+}
+
+static void replace_and_look(const char *path, bool stays) {
+  assert_null(cs_file_replace(in_folder("l"), "x", 1));
+  assert_int_equal(access(path, F_OK), stays ? 0 : -1);
+  unlink(path);
+}
+
+/* What another process left beside a file goes with the next write of that file, and nothing else.
+ */
+static void test_leftovers(void **state) {
+  (void)state;
+  char gone[32], ours[32], more[48];
+  snprintf(gone, sizeof gone, "%ld", ended_process());
+  snprintf(ours, sizeof ours, "%ld", (long)getppid());
+  snprintf(more, sizeof more, "%s.bak", gone);
+  replace_and_look(left_over("l", gone), false);
+  replace_and_look(left_over("l", ours), true);
+  replace_and_look(left_over("l", more), true);
+  replace_and_look(left_over("l", "0"), true);
+  replace_and_look(left_over("l", "-5"), true);
+  replace_and_look(left_over("m", gone), true);
+  const char *path = left_over("l", gone); /* a process that this one cannot see still writes it */
+  int fd = open(path, O_WRONLY);
+  assert_int_equal(flock(fd, LOCK_EX | LOCK_NB), 0);
+  replace_and_look(path, true);
+  close(fd);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_replace_and_read),
-      cmocka_unit_test(test_device_is_not_replaced),
-      cmocka_unit_test(test_check_before_replacing),
+      cmocka_unit_test(test_replace_and_read),       cmocka_unit_test(test_device_is_not_replaced),
+      cmocka_unit_test(test_check_before_replacing), cmocka_unit_test(test_leftovers),
       cmocka_unit_test(test_folders_and_neighbours),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);

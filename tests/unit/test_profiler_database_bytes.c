@@ -32,7 +32,8 @@ static void test_nul_in_a_signature(void **state) {
 static void test_numbers_are_those_of_json(void **state) {
   fixture *f = *state;
   static const char *const good[] = {"2.5", "25e-1", "0.25E+1", "2.50"};
-  static const char *const bad[] = {"0x2", "02.5", "2.", "2.e1", "2e", "2e+", ".5", "inf", "-1"};
+  static const char *const bad[] = {"0x2", "02.5", "2.", "2.e1", "2e", "2e+",
+                                    ".5",  "inf",  "-1", "0",    "0.0"};
   for (size_t i = 0; i < sizeof good / sizeof good[0] + sizeof bad / sizeof bad[0]; i++) {
     bool is_good = i < sizeof good / sizeof good[0];
     const char *number = is_good ? good[i] : bad[i - sizeof good / sizeof good[0]];

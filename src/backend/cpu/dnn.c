@@ -35,6 +35,12 @@ cs_status dnn_status(dnnl_status_t status, const char *what) {
 cs_status dnn_open(dnn **out) {
   cs_status st = CS_OK;
   *out = NULL;
+  /* With its cache of primitives oneDNN 2.6's enumeration depends on what the process created
+   * before: layouts that differ in axes of one position only count as the same there, so that one's
+   * implementations come back for the other; and what comes from the cache is not passed in the
+   * list of implementations, so that it comes again under another number. */
+  CS_RETURN_IF_ERROR(
+      dnn_status(dnnl_set_primitive_cache_capacity(0), "turning the primitive cache off"));
   dnn *engine = cs_calloc(1, sizeof *engine);
   if (!engine) return cs_no_memory("a oneDNN engine", sizeof *engine);
   CS_TRY(st, dnn_status(dnnl_engine_create(&engine->engine, dnnl_cpu, 0), "creating an engine"),

@@ -1,0 +1,48 @@
+/* Files that are being written when the process has to end at once. */
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+/* Everything here runs in a signal handler: system calls and memory of its own alone. */
+
+#define MOST_FILES 1024 /* descriptors looked at; the command has a few dozen */
+#define DIGITS 24
+
+/* Appends a number to text that has room for it. */
+static void append_number(char *text, long number) {
+  char digits[DIGITS];
+  size_t n = 0, at = strlen(text);
+  do {
+    digits[n++] = (char)('0' + number % 10);
+    number /= 10;
+  } while (number > 0);
+  while (n > 0) text[at++] = digits[--n];
+  text[at] = '\0';
+}
+
+static bool is_written(int fd) {
+  int flags = fcntl(fd, F_GETFL);
+  return flags >= 0 && (flags & O_ACCMODE) == O_WRONLY;
+}
+
+static bool ends_with(const char *text, const char *end) {
+  size_t length = strlen(text), wanted = strlen(end);
+  return length > wanted && strcmp(text + length - wanted, end) == 0;
+}
+
+void cli_remove_unfinished(void) {
+  char suffix[DIGITS + 8] = ".tmp.", path[4352];
+  append_number(suffix, getpid());
+  for (int fd = STDERR_FILENO + 1; fd < MOST_FILES; fd++) {
+    char link[DIGITS + 24] = "/proc/self/fd/";
+    if (!is_written(fd)) continue;
+    append_number(link, fd);
+    ssize_t length = readlink(link, path, sizeof path - 1);
+    if (length <= 0) continue;
+    path[length] = '\0';
+    if (ends_with(path, suffix)) unlink(path);
+  }
+}
