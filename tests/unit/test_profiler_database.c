@@ -77,7 +77,7 @@ static void test_unusual_characters(void **state) {
   assert_non_null(record_of(profile, op, "id \"with\\ quotes"));
   assert_int_equal(f->warnings, 0);
   cs_candidate candidate = {.id = (char *)(uintptr_t) "x", .family = (char *)(uintptr_t) "test"};
-  cs_measurement measured = {.cold_us = 1};
+  cs_measurement measured = {.cold_us = 1, .warm_us = 1};
   cs_status st = cs_profile_add(profile, "not \xff UTF-8", &candidate, &measured);
   assert_int_equal(cs_status_code(st), CS_CODE_BAD_INPUT);
   cs_status_free(st);

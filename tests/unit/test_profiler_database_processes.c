@@ -20,7 +20,7 @@ static pid_t start_writer(fixture *f, const char *op, int n) {
   for (int i = 0; st == CS_OK && i < n; i++) {
     char id[32];
     cs_candidate candidate = {.id = id, .family = (char *)(uintptr_t)op};
-    cs_measurement measured = {.cold_us = i + 1, .samples = 1};
+    cs_measurement measured = {.cold_us = i + 1, .warm_us = 1, .samples = 1};
     snprintf(id, sizeof id, "c%d", i);
     st = cs_profile_add(profile, op, &candidate, &measured);
   }
@@ -102,7 +102,7 @@ static pid_t start_doomed(fixture *f, int round, int *said) {
   for (int i = 0; st == CS_OK && i < MOST; i++) {
     char id[32];
     cs_candidate candidate = {.id = id, .family = (char *)(uintptr_t) "test"};
-    cs_measurement measured = {.cold_us = round + 1, .samples = 1};
+    cs_measurement measured = {.cold_us = round + 1, .warm_us = 1, .samples = 1};
     snprintf(id, sizeof id, "c%d", i);
     st = cs_profile_add(profile, "conv", &candidate, &measured);
     if (st == CS_OK && write(ends[1], "", 1) != 1) _exit(2);
