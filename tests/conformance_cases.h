@@ -884,6 +884,7 @@ static inline void cc_all_resize(cc_context *x) {
       {"nearest_half", {.nearest = CS_RESIZE_ROUND_PREFER_FLOOR}},
       {"nearest_ceil", {.nearest = CS_RESIZE_CEIL, .coordinates = CS_RESIZE_ALIGN_CORNERS}},
       {"nearest_up", {.nearest = CS_RESIZE_ROUND_PREFER_CEIL}},
+      {"nearest_tf", {.nearest = CS_RESIZE_FLOOR, .coordinates = CS_RESIZE_TF_HALF_PIXEL_FOR_NN}},
       {"linear", {.mode = CS_RESIZE_LINEAR}},
       {"linear_corners", {.mode = CS_RESIZE_LINEAR, .coordinates = CS_RESIZE_ALIGN_CORNERS}},
       {"linear_asymmetric", {.mode = CS_RESIZE_LINEAR, .coordinates = CS_RESIZE_ASYMMETRIC}},
@@ -902,6 +903,40 @@ static inline void cc_all_resize(cc_context *x) {
   cc_resize(x, "view", big, 13, 16, rows[4].attrs, CC_VIEW_IN | CC_VIEW_OUT);
   cc_resize(x, "view_odd", odd, 10, 12, rows[0].attrs, CC_VIEW_IN | CC_VIEW_OUT | CC_VIEW_ODD);
   cc_resize(x, "pixel", cc_shape4(2, 40, 1, 1), 6, 5, rows[5].attrs, 0);
+}
+
+/* Filters widened along both axes, along one, along none; by factors that are no whole numbers. */
+static inline void cc_all_antialias(cc_context *x) {
+  cs_shape big = cc_shape4(2, 32, 19, 14), odd = cc_shape4(3, 13, 9, 11);
+  static const struct {
+    const char *how;
+    cs_resize_attrs attrs;
+  } rows[] = {
+      {"antialias", {.mode = CS_RESIZE_LINEAR}},
+      {"antialias_inside", {.mode = CS_RESIZE_LINEAR, .exclude_outside = true}},
+      {"antialias_corners", {.mode = CS_RESIZE_LINEAR, .coordinates = CS_RESIZE_ALIGN_CORNERS}},
+      {"antialias_asymmetric", {.mode = CS_RESIZE_LINEAR, .coordinates = CS_RESIZE_ASYMMETRIC}},
+      {"antialias_scales", {.mode = CS_RESIZE_LINEAR, .scales = {0.37, 0.61}}},
+      {"antialias_cubic", {.mode = CS_RESIZE_CUBIC}},
+      {"antialias_cubic_inside",
+       {.mode = CS_RESIZE_CUBIC, .exclude_outside = true, .cubic_coeff_a = -0.5}},
+      {"antialias_crop",
+       {.mode = CS_RESIZE_LINEAR,
+        .coordinates = CS_RESIZE_TF_CROP,
+        .roi = {0.25, -0.25, 1.25, 0.75},
+        .extrapolation_value = 2.5}}};
+  cs_resize_attrs attrs;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    attrs = rows[i].attrs, attrs.antialias = true;
+    cc_resize(x, rows[i].how, big, 7, 8, attrs, 0);
+    cc_resize(x, rows[i].how, odd, 2, 3, attrs, 0);
+    cc_resize(x, rows[i].how, odd, 13, 5, attrs, 0);
+  }
+  attrs = rows[0].attrs, attrs.antialias = true;
+  cc_resize(x, "antialias_up", odd, 12, 16, attrs, 0);
+  cc_resize(x, "antialias_far", cc_shape4(1, 10, 61, 83), 3, 2, attrs, 0);
+  cc_resize(x, "antialias_view", big, 5, 20, attrs, CC_VIEW_IN | CC_VIEW_OUT);
+  cc_resize(x, "antialias_view_odd", odd, 4, 4, attrs, CC_VIEW_IN | CC_VIEW_OUT | CC_VIEW_ODD);
 }
 
 /* Copies between every two layouts and every two storage types, dense and sliced. */
@@ -948,6 +983,7 @@ static inline conformance_table conformance_build(const cs_layout *layouts, int 
   cc_all_transpose(&x);
   cc_all_slice(&x);
   cc_all_resize(&x);
+  cc_all_antialias(&x);
   cc_all_copy(&x);
   return table;
 }

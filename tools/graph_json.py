@@ -57,6 +57,7 @@ DEFAULTS = {
     "Slice": {"axes": None, "steps": None},
     "Resize": {"scales": None, "mode": "nearest", "coordinate_transformation_mode": "half_pixel",
                "nearest_mode": "round_prefer_floor", "cubic_coeff_a": -0.75, "exclude_outside": False,
+               "antialias": False,
                "roi": [0, 0, 0, 0], "extrapolation_value": 0.0},
 }
 

@@ -13,6 +13,7 @@ from jax import lax
 
 import graph_json
 from fold_norm import fold_batch_norm
+from resize_weights import resize_weights
 
 LAYOUTS = ("nchw", "nhwc")
 # Letters of activations, of filters and, as a transposed convolution's filter is [in, out, R, S], of those.
@@ -163,6 +164,18 @@ def pad(net, attrs, _, x):
     return jnp.pad(x, placed, attrs["mode"])
 
 
+def resize(net, attrs, _, x):
+    """Along H, then along W, each a product with a matrix of weights."""
+    exact = single(x)
+    for axis in (0, 1):
+        at = axes(net.layout, 2 + axis)
+        extent, scales = x.shape[at], attrs["scales"]
+        matrix = resize_weights(attrs, axis, extent, scales[axis] if scales else attrs["sizes"][axis] / extent)
+        matrix, outside = matrix[:, :-1].astype(numpy.float32), matrix[:, -1] * attrs["extrapolation_value"]
+        exact = jnp.moveaxis(jnp.moveaxis(exact, at, -1) @ matrix.T + outside.astype(numpy.float32), -1, at)
+    return exact.astype(x.dtype)
+
+
 def chain(function):
     """Of inputs, or of one and a constant number."""
     def apply(net, attrs, params, first, *others):
@@ -200,6 +213,7 @@ OPERATORS = {
     "Concat": lambda n, a, p, *inputs: jnp.concatenate(inputs, axis_of(n, a["axis"], inputs[0])),
     "Flatten": flatten,
     "Pad": pad,
+    "Resize": resize,
     "Identity": lambda n, a, p, x: x,
     "Dropout": lambda n, a, p, x: x,
 }

@@ -98,6 +98,7 @@ def load(library, model, inputs, folder):
 def reason_of(error):
     lines = str(error).splitlines()
     text = lines[1].strip() if len(lines) > 1 else lines[0]
+    text = re.sub(r'^node ".*?" \((.*?)\): operator is', r"\1 is", text)
     text = re.sub(r'^node ".*?" \(.*?\): ', "", text)
     return re.sub(r'"[^"]*"', '"…"', re.sub(r"^.*\d\.onnx: ", "", text))
 
@@ -250,7 +251,18 @@ def node_tables(results):
     lines += ["", f"Operators none of whose tests can be imported ({len(others)}):", "",
               "| operator | tests | why |", "|---|---|---|"]
     lines += [f"| {operator} | {rows[operator]['excluded']} | {told(reasons[operator])} |" for operator in others]
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines + excluded_by_name(results, imported)) + "\n"
+
+
+def excluded_by_name(results, operators):
+    """Which tests of operators that are imported are excluded, and why each."""
+    names = collections.defaultdict(list)
+    for name, operator, outcome, reason in results:
+        if outcome == "excluded" and operator in operators:
+            names[operator, reason].append(name.removeprefix("test_"))
+    return ["", "Which tests of operators that have passing ones are excluded:", "", "| operator | why | tests |", "|---|---|---|",
+            *(f"| {operator} | {reason.replace('|', '/')} | {', '.join(sorted(listed))} |"
+              for (operator, reason), listed in sorted(names.items()))]
 
 
 def light_table(results):

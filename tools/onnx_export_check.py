@@ -59,6 +59,9 @@ CASES = [
     ("Resize", {"sizes": [14, 9]}), ("Resize", {"sizes": [14, 3], "scales": [2.0, 0.5], "mode": "linear",
                                                 "coordinate_transformation_mode": "align_corners"}),
     ("Resize", {"sizes": [9, 9], "mode": "cubic", "coordinate_transformation_mode": "asymmetric"}),
+    ("Resize", {"sizes": [3, 2], "mode": "linear", "antialias": True}),
+    ("Resize", {"sizes": [3, 4], "mode": "cubic", "antialias": True, "exclude_outside": True, "cubic_coeff_a": -0.5}),
+    ("Resize", {"sizes": [5, 4], "coordinate_transformation_mode": "tf_half_pixel_for_nn", "nearest_mode": "floor"}),
 ]
 MODELS = ("googlenet", "squeezenet1_1", "dcgan_generator")
 

@@ -7,6 +7,8 @@ def original_place(attrs, axis, extent, scale, i):
     mode, length, size = attrs["coordinate_transformation_mode"], scale * extent, attrs["sizes"][axis]
     if mode == "asymmetric":
         return i / scale
+    if mode == "tf_half_pixel_for_nn":
+        return (i + 0.5) / scale
     if mode == "align_corners":
         return 0.0 if length == 1 else i * (extent - 1) / (length - 1)
     if mode == "tf_crop_and_resize":
@@ -32,8 +34,24 @@ ROUNDED = {"floor": numpy.floor, "ceil": numpy.ceil,
            "round_prefer_ceil": lambda x: numpy.floor(x + 0.5)}
 
 
-def neighbours(attrs, place):
+def linear(distance):
+    return max(1 - abs(distance), 0.0)
+
+
+def widened(attrs, place, scale):
+    """{index: weight} by the filter of an axis that shrinks by `scale`, stretched by 1 / scale."""
+    reach = (1 if attrs["mode"] == "linear" else 2) / scale
+    near = range(int(numpy.floor(place - reach)), int(numpy.ceil(place + reach)) + 1)
+    value = linear if attrs["mode"] == "linear" else lambda d: cubic(attrs["cubic_coeff_a"], d)
+    found = {i: value(scale * (i - place)) for i in near}
+    total = sum(found.values())
+    return {i: weight / total for i, weight in found.items()}
+
+
+def neighbours(attrs, place, scale):
     """{index: weight}, indices outside of the axis among them."""
+    if attrs["antialias"] and scale < 1 and attrs["mode"] != "nearest":
+        return widened(attrs, place, scale)
     if attrs["mode"] == "nearest":
         return {int(ROUNDED[attrs["nearest_mode"]](place)): 1.0}
     below = int(numpy.floor(place))
@@ -50,10 +68,11 @@ def resize_weights(attrs, axis, extent, scale):
         if attrs["coordinate_transformation_mode"] == "tf_crop_and_resize" and not 0 <= place <= extent - 1:
             row[extent] = 1
             continue
-        found = neighbours(attrs, place)
+        found = neighbours(attrs, place, scale)
         if attrs["exclude_outside"]:
             inside = {j: weight for j, weight in found.items() if 0 <= j < extent}
-            found = {j: weight / sum(inside.values()) for j, weight in inside.items()}
+            total = sum(inside.values())
+            found = {j: weight / total for j, weight in inside.items()}
         for j, weight in found.items():
             row[min(max(j, 0), extent - 1)] += weight
     return matrix

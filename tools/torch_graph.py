@@ -183,8 +183,17 @@ def slice_(attrs, _, x):
     return x
 
 
+def is_torchs_antialias(attrs):
+    """Whether F.interpolate means the same: it leaves out what is outside, and its cubic has a = -0.5."""
+    return (attrs["antialias"] and attrs["exclude_outside"] and attrs["scales"] is None
+            and attrs["coordinate_transformation_mode"] == "half_pixel"
+            and (attrs["mode"] == "linear" or (attrs["mode"] == "cubic" and attrs["cubic_coeff_a"] == -0.5)))
+
+
 def resize(attrs, _, x):
-    """Along H, then along W, each a product with a matrix of weights."""
+    """PyTorch's own, or along H, then along W, each a product with a matrix of weights."""
+    if is_torchs_antialias(attrs):
+        return F.interpolate(x, attrs["sizes"], mode=f"bi{attrs['mode']}", antialias=True)
     for axis in (0, 1):
         extent, scales = x.shape[2 + axis], attrs["scales"]
         matrix = resize_weights(attrs, axis, extent, scales[axis] if scales else attrs["sizes"][axis] / extent)

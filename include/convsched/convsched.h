@@ -105,7 +105,8 @@ CS_API cs_status cs_graph_import(const char *path, cs_graph **out) CS_MUST_USE;
 /* What of an ONNX file can be imported, released with cs_string_free:
  * {"schema":"convsched.import-check/1", "model", "ir_version", "opset", "producer", "importable",
  *  "operators":[{"op","domain","nodes","unsupported" (how many of them)}…],
- *  "unsupported":[{"node","op" (null: an input or output of the graph),"reason"}…]}. */
+ *  "unsupported":[{"node","op" (null: an input or output of the graph),"reason"}…],
+ *  "following" (nodes behind these, of which too little is known to tell)}. */
 CS_API cs_status cs_import_check_json(const char *path, char **out) CS_MUST_USE;
 /* Whether this build has the importer. */
 CS_API bool cs_import_is_built(void);

@@ -26,8 +26,9 @@ typedef struct cli_options {
   int n_precisions;
   const char *policy; /* "all" or a name; NULL: not given */
   const char *device;
-  const char *weights, *input, *output, *json, *plan, *cache_dir, *onnx;
+  const char *weights, *output /* but of run */, *json, *plan, *cache_dir, *onnx;
   cli_list pins, bans, dumps, nodes;
+  cli_list inputs, outputs; /* of run: "FILE" or "NAME=FILE" */
   uint64_t seed;
   int64_t workspace_limit, memory_limit;
   int streams, samples, search_steps;

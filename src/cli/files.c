@@ -23,6 +23,18 @@ static cs_status check_read(const named_file *written, const char *option, const
                    written->path, option, path);
 }
 
+/* Files of "FILE" or "NAME=FILE", where both may hold a '=': what is behind any of them. */
+static cs_status check_list(const named_file *written, const char *option, const cli_list *list) {
+  for (int i = 0; i < list->n; i++) {
+    const char *path = list->items[i];
+    do {
+      CS_RETURN_IF_ERROR(check_read(written, option, path));
+      path = strchr(path, '=');
+    } while (path++);
+  }
+  return CS_OK;
+}
+
 static cs_status check_written(const cli_options *options, const named_file *written) {
   const char *device = options->device;
   const char *simulated = device && strncmp(device, "sim:", 4) == 0 ? device + 4 : NULL;
@@ -30,7 +42,7 @@ static cs_status check_written(const cli_options *options, const named_file *wri
     CS_RETURN_IF_ERROR(check_read(written, "", options->models.items[m]));
   }
   CS_RETURN_IF_ERROR(check_read(written, "--weights ", options->weights));
-  CS_RETURN_IF_ERROR(check_read(written, "--input ", options->input));
+  CS_RETURN_IF_ERROR(check_list(written, "--input ", &options->inputs));
   CS_RETURN_IF_ERROR(check_read(written, "--plan ", options->plan));
   return check_read(written, "--device sim:", simulated);
 }
@@ -42,15 +54,30 @@ static cs_status check_file(const named_file *written) {
                    written->option);
 }
 
+/* The files that `run` writes its results to. */
+static cs_status check_results(const cli_options *options, const named_file *json) {
+  for (int i = 0; i < options->outputs.n; i++) {
+    const char *path = options->outputs.items[i];
+    do {
+      const named_file output = {"--output", path};
+      CS_RETURN_IF_ERROR(check_file(&output));
+      if (json->path && is_same_file(json->path, path)) {
+        return cli_error(CS_CODE_USAGE, "--json %s: is the file of --output, too", json->path);
+      }
+      CS_RETURN_IF_ERROR(check_written(options, &output));
+      path = strchr(path, '=');
+    } while (path++);
+  }
+  return CS_OK;
+}
+
 cs_status cli_check_files(const cli_options *options) {
   bool to_stdout = options->json && strcmp(options->json, "-") == 0;
   const named_file json = {"--json", to_stdout ? NULL : options->json},
                    output = {"--output", options->output}, onnx = {"--onnx", options->onnx};
   CS_RETURN_IF_ERROR(check_file(&output));
   CS_RETURN_IF_ERROR(check_file(&onnx));
-  if (json.path && output.path && is_same_file(json.path, output.path)) {
-    return cli_error(CS_CODE_USAGE, "--json %s: is the file of --output, too", json.path);
-  }
+  CS_RETURN_IF_ERROR(check_results(options, &json));
   CS_RETURN_IF_ERROR(check_written(options, &json));
   CS_RETURN_IF_ERROR(check_written(options, &onnx));
   return check_written(options, &output);

@@ -45,6 +45,10 @@ static void print_table(const json_t *root, cs_strbuf *text) {
     }
     cs_strbuf_printf(text, "%s\n", text_of(row, "reason"));
   }
+  if (number_of(root, "following") > 0) {
+    cs_strbuf_printf(text, "  and %lld nodes behind these, of which too little is known to tell\n",
+                     number_of(root, "following"));
+  }
 }
 
 static cs_status check(const cli_options *options) {
@@ -53,15 +57,15 @@ static cs_status check(const cli_options *options) {
   cs_strbuf text = {0};
   CS_RETURN_IF_ERROR(cs_import_check_json(path, &json));
   json_t *root = json_loads(json, 0, NULL);
-  cs_status st;
-  if (options->json) {
-    st = cli_write(options->json, json);
-  } else {
+  bool only_json = options->json && strcmp(options->json, "-") == 0;
+  cs_status st = options->json ? cli_write(options->json, json) : CS_OK;
+  if (st == CS_OK && !only_json) {
     print_table(root, &text);
     st = cli_write_buffer(NULL, &text);
   }
   if (st == CS_OK && !json_is_true(json_object_get(root, "importable"))) {
-    st = cli_error(CS_CODE_BAD_INPUT, "%s: cannot be imported; the table says why", path);
+    st = cli_error(CS_CODE_BAD_INPUT, "%s: cannot be imported; %s says why", path,
+                   only_json ? "`unsupported`" : "the table");
   }
   json_decref(root);
   cs_string_free(json);

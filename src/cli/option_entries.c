@@ -126,11 +126,16 @@ const cli_option_entry cli_option_entries[CLI_MAX_ENTRIES] = {
       "safetensors (default: the graph's own, else generated from the seed)", 2},
      CLI_RUNNING | CLI_EXPORTING},
     {{"onnx", KEY_ONNX, "FILE", 0, "Write the ONNX model here", 2}, CLI_EXPORTING},
-    {{"input", KEY_INPUT, "FILE", 0, "Input, .npy or raw f32 (default: generated from the seed)",
+    {{"input", KEY_INPUT, "[NAME=]FILE", 0,
+      "Input, .npy or raw f32 (default: generated from the seed); with its NAME, and given for "
+      "each, "
+      "where there are several",
       2},
      CLI_RUNNING},
-    {{"output", KEY_OUTPUT, "FILE", 0, "Write the result, .npy or raw f32", 2},
-     CLI_RUNNING | CLI_OUTPUT},
+    {{"output", KEY_RESULT, "[NAME=]FILE", 0,
+      "Write the result, .npy or raw f32; with its NAME, where there are several", 2},
+     CLI_RUNNING},
+    {{"output", KEY_OUTPUT, "FILE", 0, "Write the parameters here, safetensors", 2}, CLI_OUTPUT},
     {{"output", 'o', "FILE", 0,
       "Write the graph here (JSON) and its weights beside it, as FILE with .safetensors in place "
       "of "

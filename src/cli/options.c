@@ -225,9 +225,6 @@ static error_t parse_file(int key, char *text, cli_options *out) {
     case KEY_WEIGHTS:
       out->weights = text;
       return 0;
-    case KEY_INPUT:
-      out->input = text;
-      return 0;
     case KEY_OUTPUT:
     case 'o':
       out->output = text;
@@ -334,6 +331,14 @@ static error_t parse_option(int key, char *text, struct argp_state *state) {
       return 0;
     case KEY_NODE:
       add_item(state, &out->nodes, text);
+      return 0;
+    case KEY_INPUT:
+      check_file_name(state, key, text);
+      add_item(state, &out->inputs, text);
+      return 0;
+    case KEY_RESULT:
+      check_file_name(state, key, text);
+      add_item(state, &out->outputs, text);
       return 0;
     case KEY_DEPTH:
       set_depth(state, out, text);

@@ -33,6 +33,7 @@ enum {
   KEY_PLAN,
   KEY_INPUT,
   KEY_OUTPUT,
+  KEY_RESULT, /* --output of run */
   KEY_DUMP,
   KEY_SAMPLES,
   KEY_VERIFY,

@@ -132,7 +132,7 @@ static cs_status create_sessions(run_case *run) {
   cs_session_options options;
   char *kept[CLI_MAX_LIST];
   cs_status st = CS_OK;
-  float *output = NULL;
+  run_outputs outputs = {0};
   run_contender *main_one = &run->contenders[run->n - 1], *first = first_contender(run);
   cli_session_options(run->options, run->batch, run->precision, first->policy, &options);
   int n_kept = 0;
@@ -147,10 +147,10 @@ static cs_status create_sessions(run_case *run) {
     CS_TRY(st, cs_session_fork(first->session, main_one->policy, &main_one->session), done);
   }
   double started = cli_now();
-  CS_TRY(st, run_first(run, main_one->session, &output), done);
+  CS_TRY(st, run_first(run, main_one->session, &outputs), done);
   run->first_run_s = cli_now() - started;
   run->first_result_s = cli_now() - cli_started;
-  CS_TRY(st, run_write_output(run, main_one->session, output), done);
+  CS_TRY(st, run_write_outputs(run, main_one->session, &outputs), done);
   for (int d = 0; d < run->options->dumps.n; d++) {
     CS_TRY(st, run_dump(run, main_one->session, run->options->dumps.items[d]), done);
   }
@@ -162,7 +162,7 @@ static cs_status create_sessions(run_case *run) {
         done);
   }
 done:
-  free(output);
+  run_free_outputs(&outputs);
   for (int k = 0; k < n_kept; k++) free(kept[k]);
   return st;
 }
@@ -247,7 +247,7 @@ static cs_status run_model(const cli_options *options, cs_device *device, const 
   double started = cli_now();
   CS_RETURN_IF_ERROR(cli_load_graph(path, &graph));
   double load_s = cli_now() - started;
-  cs_status st = CS_OK;
+  cs_status st = run_check_arrays(options, graph);
   for (int p = 0; p < options->n_precisions && st == CS_OK; p++) {
     for (int b = 0; b < options->n_batches && st == CS_OK; b++) {
       st = cli_check_interrupt();
@@ -265,7 +265,8 @@ static cs_status run_command(const cli_options *options) {
   cs_device *device = NULL;
   run_totals totals = {.records = json_array(), .passed = true, .first = true};
   int n_cases = options->models.n * options->n_batches * options->n_precisions;
-  if (n_cases > 1 && (options->output || options->input || options->dumps.n || options->plan)) {
+  if (n_cases > 1 &&
+      (options->outputs.n || options->inputs.n || options->dumps.n || options->plan)) {
     CS_FAIL(st, done, CS_CODE_USAGE,
             "--input, --output, --dump and --plan go with one model, batch and dtype; %d cases "
             "given",
@@ -285,7 +286,6 @@ static cs_status run_command(const cli_options *options) {
   CS_TRY(st, cli_check_plan_options(options), done);
   if (cli_device_is_simulated(options)) CS_TRY(st, run_check_simulated(options), done);
   CS_TRY(st, cli_check_writable(options->json), done);
-  CS_TRY(st, cli_check_writable(options->output), done);
   double started = cli_now();
   CS_TRY(st, cs_device_open(options->device, cli_logger(options), &device), done);
   totals.open_s = cli_now() - started;

@@ -45,11 +45,19 @@ typedef struct run_case {
 } run_case;
 
 /* ---- run_arrays.c ---- */
+/* USAGE where --input or --output do not fit the graph's; IO where one could not be written. */
+cs_status run_check_arrays(const cli_options *options, const cs_graph *graph) CS_MUST_USE;
 cs_status run_set_input(const run_case *run, cs_session *session) CS_MUST_USE;
-/* Runs once; *first_output is free()d by the caller. */
-cs_status run_first(const run_case *run, cs_session *session, float **first_output) CS_MUST_USE;
-cs_status run_write_output(const run_case *run, const cs_session *session,
-                           const float *output) CS_MUST_USE;
+typedef struct run_outputs {
+  int n;
+  float **arrays;
+  int64_t *sizes;
+} run_outputs;
+/* Runs once; run_free_outputs releases, in any case. */
+cs_status run_first(const run_case *run, cs_session *session, run_outputs *out) CS_MUST_USE;
+void run_free_outputs(run_outputs *outputs);
+cs_status run_write_outputs(const run_case *run, const cs_session *session,
+                            const run_outputs *outputs) CS_MUST_USE;
 /* The node that an item of --dump names; free() releases. */
 cs_status run_dump_node(const cs_graph *graph, const char *item, char **node) CS_MUST_USE;
 cs_status run_dump(const run_case *run, cs_session *session, const char *item) CS_MUST_USE;

@@ -11,59 +11,155 @@ static int64_t elements_of(int rank, const int64_t *dims) {
   return count;
 }
 
-cs_status run_set_input(const run_case *run, cs_session *session) {
-  if (!run->options->input) return CS_OK;
-  if (cs_graph_input_count(run->graph) != 1) {
-    return cli_error(CS_CODE_USAGE, "--input: %s has %d inputs, wanted one", run->path,
-                     cs_graph_input_count(run->graph));
+/* ---- "FILE" or "NAME=FILE", where both may hold a '=' ---- */
+
+typedef const char *(*name_fn)(const cs_graph *graph, int index);
+
+/* The file of an item, and through *index which input or output it is of: the one with the longest
+ * name before a '=', or the only one. NULL: none. */
+static const char *file_of(const cs_graph *graph, name_fn name, int n, const char *item,
+                           int *index) {
+  size_t longest = 0;
+  for (int i = 0; i < n; i++) {
+    size_t length = strlen(name(graph, i));
+    if (strncmp(item, name(graph, i), length) != 0 || item[length] != '=' || length <= longest) {
+      continue;
+    }
+    longest = length;
+    *index = i;
   }
-  int rank;
-  int64_t dims[8];
-  float *array = NULL;
-  CS_RETURN_IF_ERROR(cs_session_shape(session, cs_graph_input_name(run->graph, 0), &rank, dims));
-  CS_RETURN_IF_ERROR(cs_array_load(run->options->input, rank, dims, &array));
-  int64_t size = elements_of(rank, dims);
-  cs_status st = cs_session_set_inputs(session, (const float *const *)&array, &size, 1);
-  cs_array_free(array);
+  if (longest > 0) return item + longest + 1;
+  *index = 0;
+  return n == 1 ? item : NULL;
+}
+
+/* files[n]: that of each, NULL where none was given. */
+static cs_status resolve(const cs_graph *graph, const char *option, name_fn name, int n,
+                         const cli_list *list, const char **files) {
+  for (int k = 0; k < list->n; k++) {
+    int index;
+    const char *file = file_of(graph, name, n, list->items[k], &index);
+    if (!file || !file[0]) {
+      return cli_error(CS_CODE_USAGE, "%s %s: %s has %d of them, wanted NAME=FILE, as %s=%s",
+                       option, list->items[k], cs_graph_name(graph), n, name(graph, 0),
+                       list->items[k]);
+    }
+    if (files[index]) {
+      return cli_error(CS_CODE_USAGE, "%s: %s is given twice: %s and %s", option,
+                       name(graph, index), files[index], file);
+    }
+    files[index] = file;
+  }
+  return CS_OK;
+}
+
+static cs_status files_of(const cli_options *options, const cs_graph *graph, bool inputs,
+                          const char ***out, int *n) {
+  *n = inputs ? cs_graph_input_count(graph) : cs_graph_output_count(graph);
+  *out = calloc((size_t)*n, sizeof **out);
+  if (!*out) return cs_no_memory("names of files", (size_t)*n * sizeof **out);
+  cs_status st =
+      inputs ? resolve(graph, "--input", cs_graph_input_name, *n, &options->inputs, *out)
+             : resolve(graph, "--output", cs_graph_output_name, *n, &options->outputs, *out);
+  if (st == CS_OK) return CS_OK;
+  free(*out);
+  *out = NULL;
   return st;
 }
 
-cs_status run_first(const run_case *run, cs_session *session, float **first_output) {
+cs_status run_check_arrays(const cli_options *options, const cs_graph *graph) {
+  const char **files = NULL;
+  int n;
+  CS_RETURN_IF_ERROR(files_of(options, graph, true, &files, &n));
   cs_status st = CS_OK;
-  int n = cs_graph_output_count(run->graph);
-  float **outputs = calloc((size_t)n, sizeof *outputs);
+  for (int i = 0; i < n && options->inputs.n > 0 && st == CS_OK; i++) {
+    if (files[i]) continue;
+    st = cli_error(CS_CODE_USAGE, "--input: %s is not given, wanted all %d inputs or none",
+                   cs_graph_input_name(graph, i), n);
+  }
+  free(files);
+  if (st == CS_OK) st = files_of(options, graph, false, &files, &n);
+  if (st != CS_OK) return st;
+  for (int i = 0; i < n && st == CS_OK; i++) {
+    if (files[i]) st = cli_check_writable(files[i]);
+  }
+  free(files);
+  return st;
+}
+
+/* ---- Inputs ---- */
+
+cs_status run_set_input(const run_case *run, cs_session *session) {
+  cs_status st = CS_OK;
+  const char **files = NULL;
+  int n = 0;
+  if (run->options->inputs.n == 0) return CS_OK;
+  CS_RETURN_IF_ERROR(files_of(run->options, run->graph, true, &files, &n));
+  float **arrays = calloc((size_t)n, sizeof *arrays);
   int64_t *sizes = calloc((size_t)n, sizeof *sizes);
-  if (!outputs || !sizes) {
-    st = cs_no_memory("outputs", (size_t)n * sizeof *outputs);
+  if (!arrays || !sizes) {
+    st = cs_no_memory("inputs", (size_t)n * sizeof *arrays);
     goto done;
   }
   for (int i = 0; i < n; i++) {
     int rank;
     int64_t dims[8];
-    CS_TRY(st, cs_session_shape(session, cs_graph_output_name(run->graph, i), &rank, dims), done);
+    CS_TRY(st, cs_session_shape(session, cs_graph_input_name(run->graph, i), &rank, dims), done);
+    CS_TRY(st, cs_array_load(files[i], rank, dims, &arrays[i]), done);
     sizes[i] = elements_of(rank, dims);
-    outputs[i] = calloc((size_t)sizes[i], sizeof **outputs);
-    if (!outputs[i]) {
-      st = cs_no_memory("an output", (size_t)sizes[i] * sizeof **outputs);
-      goto done;
-    }
   }
-  CS_TRY(st, cs_session_run(session, NULL, NULL, 0, outputs, sizes, n), done);
-  *first_output = outputs[0];
-  outputs[0] = NULL;
+  st = cs_session_set_inputs(session, (const float *const *)arrays, sizes, n);
 done:
-  for (int i = 0; outputs && i < n; i++) free(outputs[i]);
-  free(outputs);
+  for (int i = 0; arrays && i < n; i++) cs_array_free(arrays[i]);
+  free(arrays);
   free(sizes);
+  free(files);
   return st;
 }
 
-cs_status run_write_output(const run_case *run, const cs_session *session, const float *output) {
-  if (!run->options->output) return CS_OK;
-  int rank;
-  int64_t dims[8];
-  CS_RETURN_IF_ERROR(cs_session_shape(session, cs_graph_output_name(run->graph, 0), &rank, dims));
-  return cs_array_save(run->options->output, rank, dims, output);
+/* ---- Outputs ---- */
+
+void run_free_outputs(run_outputs *outputs) {
+  for (int i = 0; outputs->arrays && i < outputs->n; i++) free(outputs->arrays[i]);
+  free(outputs->arrays);
+  free(outputs->sizes);
+  *outputs = (run_outputs){0};
+}
+
+cs_status run_first(const run_case *run, cs_session *session, run_outputs *out) {
+  int n = cs_graph_output_count(run->graph);
+  *out = (run_outputs){.n = n,
+                       .arrays = calloc((size_t)n, sizeof *out->arrays),
+                       .sizes = calloc((size_t)n, sizeof *out->sizes)};
+  if (!out->arrays || !out->sizes) return cs_no_memory("outputs", (size_t)n * sizeof *out->arrays);
+  for (int i = 0; i < n; i++) {
+    int rank;
+    int64_t dims[8];
+    CS_RETURN_IF_ERROR(cs_session_shape(session, cs_graph_output_name(run->graph, i), &rank, dims));
+    out->sizes[i] = elements_of(rank, dims);
+    out->arrays[i] = calloc((size_t)out->sizes[i], sizeof **out->arrays);
+    if (!out->arrays[i]) {
+      return cs_no_memory("an output", (size_t)out->sizes[i] * sizeof **out->arrays);
+    }
+  }
+  return cs_session_run(session, NULL, NULL, 0, out->arrays, out->sizes, n);
+}
+
+cs_status run_write_outputs(const run_case *run, const cs_session *session,
+                            const run_outputs *outputs) {
+  const char **files = NULL;
+  int n;
+  CS_RETURN_IF_ERROR(files_of(run->options, run->graph, false, &files, &n));
+  cs_status st = CS_OK;
+  for (int i = 0; i < n && st == CS_OK; i++) {
+    int rank;
+    int64_t dims[8];
+    if (!files[i]) continue;
+    st = cs_session_shape(session, cs_graph_output_name(run->graph, i), &rank, dims);
+    if (st == CS_OK) st = cs_array_save(files[i], rank, dims, outputs->arrays[i]);
+  }
+  free(files);
+  return st;
 }
 
 /* ---- Dumps: "NODE" or "NODE=FILE", where both may hold a '=' ---- */

@@ -4,8 +4,8 @@
 #include "cli/run.h"
 
 cs_status run_check_simulated(const cli_options *options) {
-  const char *extra = options->input                      ? "--input"
-                      : options->output                   ? "--output"
+  const char *extra = options->inputs.n > 0               ? "--input"
+                      : options->outputs.n > 0            ? "--output"
                       : options->dumps.n > 0              ? "--dump"
                       : options->weights                  ? "--weights"
                       : options->ablate                   ? "--ablate"

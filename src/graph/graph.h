@@ -43,6 +43,8 @@ struct cs_param_source {
   /* Elements first … first + count − 1 of a parameter, row-major in PyTorch's shape. */
   cs_status (*read)(const cs_param_source *source, const char *name, int64_t first, int64_t count,
                     float *out);
+  /* The file it reads that this path names, by its own path; NULL: none. */
+  const char *(*file_at)(const cs_param_source *source, const char *path);
   void (*destroy)(cs_param_source *source);
 };
 

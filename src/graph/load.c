@@ -1,5 +1,6 @@
 /* JSON text to a graph. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/file.h"
 #include "graph/graph_internal.h"
@@ -31,6 +32,13 @@ cs_status cs_graph_load(const char *path, cs_graph **out) {
   char *text = NULL;
   size_t length = 0;
   *out = NULL;
+  const char *dot = strrchr(path, '.');
+  if (dot && strcmp(dot, ".onnx") == 0) {
+    return cs_error(CS_CODE_BAD_INPUT,
+                    "%s: found an ONNX model by its name, wanted a graph's JSON (cs_graph_import "
+                    "takes ONNX)",
+                    path);
+  }
   CS_RETURN_IF_ERROR(cs_file_read(path, CS_GRAPH_FILE_LIMIT, &text, &length));
   cs_status status = cs_graph_parse(text, length, path, out);
   free(text);

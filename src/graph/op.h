@@ -135,7 +135,8 @@ typedef enum cs_resize_coordinates {
   CS_RESIZE_PYTORCH_HALF_PIXEL,
   CS_RESIZE_ALIGN_CORNERS,
   CS_RESIZE_ASYMMETRIC,
-  CS_RESIZE_TF_CROP
+  CS_RESIZE_TF_CROP,
+  CS_RESIZE_TF_HALF_PIXEL_FOR_NN
 } cs_resize_coordinates;
 typedef enum cs_resize_nearest {
   CS_RESIZE_ROUND_PREFER_FLOOR,
@@ -153,6 +154,7 @@ typedef struct cs_resize_attrs { /* of H and W */
   cs_resize_coordinates coordinates;
   cs_resize_nearest nearest;
   bool exclude_outside; /* weights of what is outside are 0, the others add up to 1 */
+  bool antialias; /* linear, cubic: an axis that shrinks has its filter widened by 1 / scale */
 } cs_resize_attrs;
 typedef union cs_attrs {
   cs_conv_attrs conv;

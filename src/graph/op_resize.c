@@ -1,13 +1,15 @@
 /* Resize: H and W of an image by nearest neighbours, linear or cubic interpolation. */
+#include <math.h>
 #include <string.h>
 
 #include "graph/op_family.h"
 #include "graph/resample.h"
 
 static const char *const modes[] = {"nearest", "linear", "cubic"};
-static const char *const coordinates[] = {"half_pixel",         "half_pixel_symmetric",
-                                          "pytorch_half_pixel", "align_corners",
-                                          "asymmetric",         "tf_crop_and_resize"};
+static const char *const coordinates[] = {
+    "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel",  "align_corners",
+    "asymmetric", "tf_crop_and_resize",   "tf_half_pixel_for_nn"};
+enum { N_COORDINATES = sizeof coordinates / sizeof *coordinates };
 static const char *const nearest[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
 
 static int named(const char *const *names, int n, const char *name) {
@@ -22,7 +24,7 @@ int cs_resize_mode_named(const char *name) {
 }
 
 int cs_resize_coordinates_named(const char *name) {
-  return named(coordinates, 6, name);
+  return named(coordinates, N_COORDINATES, name);
 }
 
 int cs_resize_nearest_named(const char *name) {
@@ -38,12 +40,13 @@ static cs_status resize_parse(cs_attr_reader *reader, cs_op op, cs_attrs *attrs)
       cs_attr_ints(reader, "sizes", 2, CS_ATTR_REQUIRED, 1, CS_MAX_EXTENT, r->sizes));
   CS_RETURN_IF_ERROR(cs_attr_doubles(reader, "scales", 2, 0, r->scales));
   CS_RETURN_IF_ERROR(cs_attr_choice(reader, "mode", modes, 3, CS_RESIZE_NEAREST, &mode));
-  CS_RETURN_IF_ERROR(cs_attr_choice(reader, "coordinate_transformation_mode", coordinates, 6,
-                                    CS_RESIZE_HALF_PIXEL, &how));
+  CS_RETURN_IF_ERROR(cs_attr_choice(reader, "coordinate_transformation_mode", coordinates,
+                                    N_COORDINATES, CS_RESIZE_HALF_PIXEL, &how));
   CS_RETURN_IF_ERROR(
       cs_attr_choice(reader, "nearest_mode", nearest, 4, CS_RESIZE_ROUND_PREFER_FLOOR, &rounding));
   CS_RETURN_IF_ERROR(cs_attr_double(reader, "cubic_coeff_a", -0.75, &r->cubic_coeff_a));
   CS_RETURN_IF_ERROR(cs_attr_bool(reader, "exclude_outside", false, &r->exclude_outside));
+  CS_RETURN_IF_ERROR(cs_attr_bool(reader, "antialias", false, &r->antialias));
   CS_RETURN_IF_ERROR(cs_attr_doubles(reader, "roi", 4, 0, roi));
   CS_RETURN_IF_ERROR(cs_attr_double(reader, "extrapolation_value", 0, &r->extrapolation_value));
   for (int i = 0; i < 4; i++) r->roi[i] = roi[i];
@@ -77,6 +80,9 @@ static int resize_save(cs_op op, const cs_attrs *attrs, json_t *object) {
   if (!failed && r->exclude_outside) {
     failed = json_object_set_new(object, "exclude_outside", json_true());
   }
+  if (!failed && r->antialias && r->mode != CS_RESIZE_NEAREST) {
+    failed = json_object_set_new(object, "antialias", json_true());
+  }
   if (!failed && r->coordinates == CS_RESIZE_TF_CROP) {
     failed = json_object_set_new(object, "roi", cs_attr_save_doubles(r->roi, 4)) ||
              json_object_set_new(object, "extrapolation_value", json_real(r->extrapolation_value));
@@ -90,7 +96,15 @@ static cs_status resize_infer(const cs_place *place, cs_op op, cs_attrs *attrs,
   (void)n_inputs;
   CS_RETURN_IF_ERROR(cs_want_rank(place, inputs, 4));
   *out = *inputs;
-  for (int i = 0; i < 2; i++) out->dims[2 + i] = attrs->resize.sizes[i];
+  for (int i = 0; i < 2; i++) {
+    double length = attrs->resize.scales[i] * (double)inputs->dims[2 + i];
+    out->dims[2 + i] = attrs->resize.sizes[i];
+    if (!attrs->resize.antialias || length == 0 || length >= 0.5) continue;
+    return cs_place_error(place, "attrs.scales",
+                          "found %g for %lld elements with antialias, wanted half an element of "
+                          "the output or more",
+                          attrs->resize.scales[i], (long long)inputs->dims[2 + i]);
+  }
   return CS_OK;
 }
 
@@ -98,18 +112,29 @@ int cs_resize_taps_of(cs_resize_mode mode) {
   return mode == CS_RESIZE_NEAREST ? 1 : mode == CS_RESIZE_LINEAR ? 2 : 4;
 }
 
-static double resize_flops(const cs_op_desc *desc) {
-  int taps = cs_resize_taps_of(desc->attrs.resize.mode);
-  return taps == 1 ? 0 : 2.0 * taps * taps * cs_shape_count(&desc->output.shape);
+/* The most elements of H (0) or W (1) that have a weight. */
+static int64_t taps_along(const cs_op_desc *desc, int i) {
+  cs_resize_axis axis;
+  cs_resize_axis_of(desc, i, &axis);
+  return axis.mode == CS_RESIZE_NEAREST ? 1 : (int64_t)ceil(2 * axis.support);
 }
 
 static int64_t resize_reduction(const cs_op_desc *desc) {
-  int64_t taps = cs_resize_taps_of(desc->attrs.resize.mode);
-  return taps * taps;
+  return taps_along(desc, 0) * taps_along(desc, 1);
+}
+
+static double resize_flops(const cs_op_desc *desc) {
+  if (desc->attrs.resize.mode == CS_RESIZE_NEAREST) return 0;
+  return 2.0 * (double)resize_reduction(desc) * cs_shape_count(&desc->output.shape);
 }
 
 static double resize_reads(const cs_op_desc *desc) {
-  return cs_window_reads(desc, cs_resize_taps_of(desc->attrs.resize.mode));
+  const int64_t *in = desc->inputs[0].shape.dims, *out = desc->output.shape.dims;
+  double count = (double)in[0] * (double)in[1];
+  for (int i = 0; i < 2; i++) {
+    count *= fmin((double)in[2 + i], (double)out[2 + i] * (double)taps_along(desc, i));
+  }
+  return count;
 }
 
 static void resize_sign(cs_op op, const cs_attrs *attrs, cs_strbuf *out) {
@@ -120,6 +145,7 @@ static void resize_sign(cs_op op, const cs_attrs *attrs, cs_strbuf *out) {
   if (r->mode == CS_RESIZE_NEAREST) cs_strbuf_printf(out, " %s", nearest[r->nearest]);
   if (r->mode == CS_RESIZE_CUBIC) cs_strbuf_printf(out, " a=%.17g", r->cubic_coeff_a);
   if (r->exclude_outside) cs_strbuf_printf(out, " inside");
+  if (r->antialias && r->mode != CS_RESIZE_NEAREST) cs_strbuf_printf(out, " antialias");
   if (r->coordinates != CS_RESIZE_TF_CROP) return;
   for (int i = 0; i < 4; i++) cs_strbuf_printf(out, "%s%.17g", i ? "," : " roi=", r->roi[i]);
   cs_strbuf_printf(out, " value=%.17g", r->extrapolation_value);
@@ -140,12 +166,16 @@ void cs_resize_axis_of(const cs_op_desc *desc, int i, cs_resize_axis *out) {
   const cs_resize_attrs *r = &desc->attrs.resize;
   double in = (double)desc->inputs[0].shape.dims[2 + i], size = (double)r->sizes[i];
   double scale = r->scales[i] > 0 ? r->scales[i] : size / in, length = scale * in;
+  double narrow = r->antialias && r->mode != CS_RESIZE_NEAREST ? fmin(scale, 1) : 1;
   *out = (cs_resize_axis){.times = 1,
                           .by = scale,
+                          .narrow = narrow,
+                          .support = cs_resize_taps_of(r->mode) / 2.0 / narrow,
                           .cubic_coeff_a = r->cubic_coeff_a,
                           .extent = desc->inputs[0].shape.dims[2 + i],
                           .mode = r->mode,
                           .nearest = r->nearest,
+                          .rounds = r->mode == CS_RESIZE_NEAREST && r->scales[i] > 0,
                           .exclude_outside = r->exclude_outside};
   double begin = r->roi[i], end = r->roi[2 + i];
   bool one = length == 1;
@@ -164,6 +194,9 @@ void cs_resize_axis_of(const cs_op_desc *desc, int i, cs_resize_axis *out) {
       out->times = one ? 0 : in - 1, out->by = one ? 1 : length - 1;
       return;
     case CS_RESIZE_ASYMMETRIC:
+      return;
+    case CS_RESIZE_TF_HALF_PIXEL_FOR_NN:
+      out->add = 0.5;
       return;
     case CS_RESIZE_TF_CROP:
       out->crops = true;

@@ -33,14 +33,18 @@ CS_EVERYWHERE int64_t cs_pad_source(cs_pad_mode mode, int64_t at, int64_t low, i
 
 #define CS_RESIZE_TAPS 4
 
-/* Output index i lies at (i + add) · times / by + offset of the input's axis. */
+/* Output index i lies at (i + add) · times / by + offset of the input's axis. A filter weighs what
+ * is nearer than `support` elements, by the distance times `narrow`: below 1 where it is widened.
+ */
 typedef struct cs_resize_axis {
   double add, times, by, offset;
+  double narrow, support;
   double cubic_coeff_a;
   int64_t extent; /* of the input */
   cs_resize_mode mode;
   cs_resize_nearest nearest;
   bool exclude_outside, crops;
+  bool rounds; /* the quotient, to f32, where it decides on an index: a scale is an f32, too */
 } cs_resize_axis;
 
 #ifdef __cplusplus
@@ -48,7 +52,7 @@ extern "C" {
 #endif
 /* Of H (0) or W (1). */
 void cs_resize_axis_of(const cs_op_desc *desc, int i, cs_resize_axis *out);
-/* Weighted elements an axis: 1, 2 or 4. */
+/* Weighted elements an axis where no filter is widened: 1, 2 or 4. */
 int cs_resize_taps_of(cs_resize_mode mode);
 #ifdef __cplusplus
 }
@@ -79,11 +83,69 @@ CS_EVERYWHERE double cs_resize_cubic(double a, double d) {
   return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a;
 }
 
-/* cs_resize_taps in axis->mode, which a kernel knows when it is compiled. */
+CS_EVERYWHERE double cs_resize_place(const cs_resize_axis *axis, int64_t i) {
+  double place = ((double)i + axis->add) * axis->times / axis->by;
+  return (axis->rounds ? (double)(float)place : place) + axis->offset;
+}
+
+CS_EVERYWHERE bool cs_resize_cropped(const cs_resize_axis *axis, double x) {
+  return axis->crops && (x < 0 || x > (double)(axis->extent - 1));
+}
+
+/* ---- In general ---- */
+
+/* The elements that one of the output is the weighted sum of follow each other; one outside the
+ * axis stands for the nearest inside (cs_resize_inside). */
+typedef struct cs_resize_window {
+  int64_t first, n; /* n 0: the extrapolation value */
+  double place;
+  double unit; /* times the filter's values: so the weights add up to 1 */
+} cs_resize_window;
+
+/* At `distance` elements. */
+CS_EVERYWHERE double cs_resize_filter(const cs_resize_axis *axis, double distance) {
+  double d = fabs(distance) * axis->narrow;
+  if (axis->mode == CS_RESIZE_NEAREST) return 1;
+  if (axis->mode == CS_RESIZE_LINEAR) return d < 1 ? 1 - d : 0;
+  return d < 2 ? cs_resize_cubic(axis->cubic_coeff_a, d) : 0;
+}
+
+/* At a distance of `support` a weight is 0: of the two elements that may be there one is left out.
+ */
+CS_EVERYWHERE cs_resize_window cs_resize_window_of(const cs_resize_axis *axis, int64_t i) {
+  cs_resize_window window = {0, 0, cs_resize_place(axis, i), 1};
+  if (cs_resize_cropped(axis, window.place)) return window;
+  if (axis->mode == CS_RESIZE_NEAREST) {
+    window.first = cs_resize_nearest_to(axis->nearest, window.place), window.n = 1;
+    return window;
+  }
+  int64_t first = (int64_t)floor(window.place - axis->support) + 1;
+  int64_t end = (int64_t)floor(window.place + axis->support) + 1;
+  if (axis->exclude_outside) {
+    if (first < 0) first = 0;
+    if (end > axis->extent) end = axis->extent;
+  }
+  if (end <= first) return window;
+  double sum = 0;
+  for (int64_t k = first; k < end; k++) sum += cs_resize_filter(axis, (double)k - window.place);
+  window.first = first, window.n = end - first, window.unit = 1 / sum;
+  return window;
+}
+
+/* Of its t-th element. */
+CS_EVERYWHERE double cs_resize_weight(const cs_resize_axis *axis, const cs_resize_window *window,
+                                      int64_t t) {
+  double distance = (double)(window->first + t) - window->place;
+  return cs_resize_filter(axis, distance) * window->unit;
+}
+
+/* ---- Without a widened filter, for kernels that know the mode when they are compiled ---- */
+
+/* Weights of the elements from *first on; returns how many, 0: the extrapolation value. */
 CS_EVERYWHERE int cs_resize_taps_in(cs_resize_mode mode, const cs_resize_axis *axis, int64_t i,
                                     int64_t *first, double weight[CS_RESIZE_TAPS]) {
-  double x = ((double)i + axis->add) * axis->times / axis->by + axis->offset;
-  if (axis->crops && (x < 0 || x > (double)(axis->extent - 1))) return 0;
+  double x = cs_resize_place(axis, i);
+  if (cs_resize_cropped(axis, x)) return 0;
   if (mode == CS_RESIZE_NEAREST) {
     *first = cs_resize_nearest_to(axis->nearest, x);
     weight[0] = 1;
@@ -104,14 +166,6 @@ CS_EVERYWHERE int cs_resize_taps_in(cs_resize_mode mode, const cs_resize_axis *a
   }
   for (int t = 0; t < taps; t++) weight[t] /= sum;
   return taps;
-}
-
-/* The elements that output index i is the weighted sum of: they follow each other from *first on,
- * and one outside the axis stands for the nearest inside (cs_resize_inside). Returns how many; 0:
- * the extrapolation value. */
-CS_EVERYWHERE int cs_resize_taps(const cs_resize_axis *axis, int64_t i, int64_t *first,
-                                 double weight[CS_RESIZE_TAPS]) {
-  return cs_resize_taps_in(axis->mode, axis, i, first, weight);
 }
 
 #endif

@@ -161,6 +161,7 @@ cs_status cs_onnx_reals(cs_onnx_node *node, const char *name, size_t i, int most
   for (int k = 0; k < *n; k++) {
     char element[64];
     snprintf(element, sizeof element, "%s.%d", name, k);
+    if (items[k].times_n) return cs_onnx_refuse_of_batch(node, value);
     out[k] = cs_onnx_exact(node, element, items[k].real);
   }
   return CS_OK;

@@ -84,10 +84,38 @@ static cs_status check_scales(const cs_onnx_export *model, const cs_node *node) 
   return CS_OK;
 }
 
+/* Opset 13 dropped tf_half_pixel_for_nn, (i + 0.5) / scale: half a pixel further than half_pixel
+ * is, so that ⌊x⌋ of the one is ⌊x + 0.5⌋ of the other. */
+static cs_status replace_tf_half_pixel(const cs_onnx_export *model, const char *name,
+                                       cs_resize_attrs *resize) {
+  if (resize->coordinates != CS_RESIZE_TF_HALF_PIXEL_FOR_NN) return CS_OK;
+  bool nearest = resize->mode == CS_RESIZE_NEAREST;
+  resize->coordinates = CS_RESIZE_HALF_PIXEL;
+  if (nearest && resize->nearest == CS_RESIZE_FLOOR) {
+    resize->nearest = CS_RESIZE_ROUND_PREFER_CEIL;
+  } else if (nearest && resize->nearest == CS_RESIZE_ROUND_PREFER_FLOOR) {
+    resize->nearest = CS_RESIZE_CEIL;
+  } else {
+    return cs_error(CS_CODE_BAD_INPUT,
+                    "%s: node \"%s\": attribute coordinate_transformation_mode: found "
+                    "tf_half_pixel_for_nn, wanted mode nearest and nearest_mode floor or "
+                    "round_prefer_floor with it, which alone can be told in opset 18",
+                    model->graph->source, name);
+  }
+  return CS_OK;
+}
+
 /* Inputs roi, scales, sizes; attribute axes: H and W. */
 static cs_status more_of_resize(cs_onnx_export *model, const cs_node *node, cs_strbuf *out) {
   const cs_resize_attrs *resize = &node->attrs.resize;
   const int64_t planes[2] = {2, 3};
+  cs_node told = *node;
+  CS_RETURN_IF_ERROR(replace_tf_half_pixel(model, node->name, &told.attrs.resize));
+  CS_RETURN_IF_ERROR(
+      cs_onnx_put_attributes(model, &told,
+                             "mode coordinate_transformation_mode nearest_mode cubic_coeff_a "
+                             "exclude_outside antialias extrapolation_value ",
+                             out));
   bool symmetric = resize->coordinates == CS_RESIZE_HALF_PIXEL_SYMMETRIC;
   if (symmetric) model->opset = cs_max_i64(model->opset, 19);
   if (resize->coordinates == CS_RESIZE_TF_CROP) {
@@ -195,10 +223,7 @@ static const export_row rows[CS_OP_COUNT] = {
     [CS_OP_RESHAPE] = {true, 0, NULL, more_of_reshape},
     [CS_OP_TRANSPOSE] = {true, 0, "perm ", NULL},
     [CS_OP_SLICE] = {true, 0, NULL, more_of_slice},
-    [CS_OP_RESIZE] = {true, 0,
-                      "mode coordinate_transformation_mode nearest_mode cubic_coeff_a "
-                      "exclude_outside extrapolation_value ",
-                      more_of_resize},
+    [CS_OP_RESIZE] = {true, 0, NULL, more_of_resize},
     [CS_OP_IDENTITY] = {true, 0, NULL, NULL},
     [CS_OP_DROPOUT] = {true, 0, NULL, NULL},
 };

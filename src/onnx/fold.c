@@ -27,17 +27,17 @@ cs_status cs_onnx_items(cs_onnx_import *import, cs_onnx_value *value, const cs_o
   if (*out || n > CS_ONNX_MOST_ITEMS) return CS_OK;
   cs_onnx_item *items = NULL;
   int64_t *wholes = cs_calloc((size_t)n, sizeof *wholes);
-  float *reals = cs_calloc((size_t)n, sizeof *reals);
+  double *reals = cs_calloc((size_t)n, sizeof *reals);
   cs_status st = wholes && reals ? new_items(n, &items) : cs_no_memory("a constant", (size_t)n);
   if (st == CS_OK && is_real(value)) {
-    cs_onnx_tensor_f32(&value->tensor, 0, n, reals);
+    cs_onnx_tensor_reals(&value->tensor, reals);
   } else if (st == CS_OK) {
     cs_onnx_tensor_ints(&value->tensor, wholes);
   }
   int64_t rows = value->transposed ? value->data.shape.dims[0] : 1, columns = n ? n / rows : 0;
   for (int64_t i = 0; st == CS_OK && i < n; i++) {
     int64_t from = value->transposed ? i % columns * rows + i / columns : i;
-    items[i] = (cs_onnx_item){.real = (double)reals[from], .whole = wholes[from]};
+    items[i] = (cs_onnx_item){.real = reals[from], .whole = wholes[from]};
   }
   free(wholes);
   free(reals);
@@ -257,6 +257,13 @@ static cs_status fold_transpose(cs_onnx_node *node, cs_onnx_value *const *inputs
   return cs_onnx_give_alias(node, &other, &shape, other.dtype);
 }
 
+/* A real number as a whole one of that type: towards 0, of bool whether it is not 0. */
+static int64_t whole_from(int32_t dtype, double real) {
+  if (dtype == ONNX__TENSOR_PROTO__DATA_TYPE__BOOL) return real != 0.0;
+  double bounded = real > 9e18 ? 9e18 : real < -9e18 ? -9e18 : real;
+  return bounded == bounded ? (int64_t)bounded : 0;
+}
+
 /* Between floating-point types: what reads it converts. Else element by element. */
 static cs_status fold_cast(cs_onnx_node *node, cs_onnx_value *const *inputs) {
   cs_onnx_value *from = inputs[0];
@@ -275,12 +282,10 @@ static cs_status fold_cast(cs_onnx_node *node, cs_onnx_value *const *inputs) {
   CS_RETURN_IF_ERROR(new_items(n, &cast));
   for (int64_t i = 0; i < n; i++) {
     cast[i] = items[i];
-    if (real) cast[i].real = (double)items[i].whole;
-    if (whole && is_real(from)) {
-      double bounded = items[i].real > 9e18 ? 9e18 : items[i].real < -9e18 ? -9e18 : items[i].real;
-      cast[i].whole = bounded == bounded ? (int64_t)bounded : 0;
-    }
-    if (to == ONNX__TENSOR_PROTO__DATA_TYPE__BOOL) cast[i].whole = cast[i].whole != 0;
+    if (real) cast[i].real = cs_onnx_rounded((int32_t)to, (double)items[i].whole);
+    if (whole && is_real(from)) cast[i].whole = whole_from((int32_t)to, items[i].real);
+    /* A multiple of the batch stays one: extents fit every type that files compute them with. */
+    if (whole && !cast[i].times_n) cast[i].whole = cs_onnx_wrapped((int32_t)to, cast[i].whole);
   }
   cs_onnx_give_items(node, (int32_t)to, &from->data.shape, cast);
   return CS_OK;
@@ -315,6 +320,8 @@ static const folding foldings[] = {
     {"Pow", cs_onnx_fold_arithmetic, true, 0},
     {"Max", cs_onnx_fold_arithmetic, true, 0},
     {"Min", cs_onnx_fold_arithmetic, true, 0},
+    {"Clip", cs_onnx_fold_clip, true, 0},
+    {"ReduceProd", cs_onnx_fold_product, true, 0},
     {"Neg", cs_onnx_fold_rounding, true, 0},
     {"Floor", cs_onnx_fold_rounding, true, 0},
     {"Ceil", cs_onnx_fold_rounding, true, 0},

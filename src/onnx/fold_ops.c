@@ -137,6 +137,40 @@ cs_status cs_onnx_fold_concat(cs_onnx_node *node, cs_onnx_value *const *inputs) 
 
 /* ---- Arithmetic ---- */
 
+double cs_onnx_rounded(int32_t dtype, double value) {
+  switch (dtype) {
+    case ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE:
+      return value;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16:
+      return (double)cs_f16_to_f32(cs_f32_to_f16((float)value));
+    case ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16:
+      return (double)cs_bf16_to_f32(cs_f32_to_bf16((float)value));
+    default:
+      return (double)(float)value;
+  }
+}
+
+int64_t cs_onnx_wrapped(int32_t dtype, int64_t value) {
+  switch (dtype) {
+    case ONNX__TENSOR_PROTO__DATA_TYPE__BOOL:
+      return value != 0;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__INT8:
+      return (int8_t)value;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__UINT8:
+      return (uint8_t)value;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__INT16:
+      return (int16_t)value;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__UINT16:
+      return (uint16_t)value;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__INT32:
+      return (int32_t)value;
+    case ONNX__TENSOR_PROTO__DATA_TYPE__UINT32:
+      return (uint32_t)value;
+    default:
+      return value;
+  }
+}
+
 /* a op b of integers; false: it overflows, or is no multiple of the batch. */
 static bool whole_of(cs_op op, cs_onnx_item a, cs_onnx_item b, cs_onnx_item *out) {
   *out = (cs_onnx_item){.times_n = a.times_n};
@@ -183,23 +217,31 @@ cs_status cs_onnx_fold_arithmetic(cs_onnx_node *node, cs_onnx_value *const *inpu
                           (long long)n_a, (long long)n_b);
   }
   int64_t n = cs_onnx_count(shape);
-  bool real = cs_onnx_dtype_is_real(inputs[0]->dtype), good = true;
+  /* One number of more axes gives the result these, of extent 1. */
+  cs_shape broad = {.rank = a->rank > b->rank ? a->rank : b->rank};
+  for (int i = 0; i < broad.rank; i++) {
+    int from = i - (broad.rank - shape->rank);
+    broad.dims[i] = from < 0 ? 1 : shape->dims[from];
+  }
+  int32_t dtype = inputs[0]->dtype;
+  bool real = cs_onnx_dtype_is_real(dtype), good = true;
   CS_RETURN_IF_ERROR(new_items(n, &items));
   for (int64_t i = 0; i < n && good; i++) {
     cs_onnx_item left = inputs[0]->items[n_a == 1 ? 0 : i];
     cs_onnx_item right = inputs[1]->items[n_b == 1 ? 0 : i];
     if (real) {
-      items[i].real = ref_combine(op, left.real, right.real);
+      items[i].real = cs_onnx_rounded(dtype, ref_combine(op, left.real, right.real));
       good = !left.times_n && !right.times_n && cs_onnx_dtype_is_real(inputs[1]->dtype);
     } else {
       good = whole_of(op, left, right, &items[i]);
+      if (!items[i].times_n) items[i].whole = cs_onnx_wrapped(dtype, items[i].whole);
     }
   }
   if (!good) {
     free(items);
     return cs_onnx_refuse(node, "found numbers that are no multiple of the batch, or overflow");
   }
-  cs_onnx_give_items(node, inputs[0]->dtype, shape, items);
+  cs_onnx_give_items(node, dtype, &broad, items);
   return CS_OK;
 }
 
@@ -217,5 +259,78 @@ cs_status cs_onnx_fold_rounding(cs_onnx_node *node, cs_onnx_value *const *inputs
     items[i] = item;
   }
   cs_onnx_give_items(node, inputs[0]->dtype, &inputs[0]->data.shape, items);
+  return CS_OK;
+}
+
+/* min(max(x, low), high) of whole numbers; of a multiple of the batch only where that changes none,
+ * whatever the batch. */
+static bool clip_whole(cs_onnx_item *x, const cs_onnx_item *low, const cs_onnx_item *high) {
+  if ((low && low->times_n) || (high && high->times_n)) return false;
+  if (x->times_n) return !high && x->whole >= 0 && (!low || low->whole <= x->whole);
+  if (low) x->whole = cs_max_i64(x->whole, low->whole);
+  if (high) x->whole = cs_min_i64(x->whole, high->whole);
+  return true;
+}
+
+/* Bounds as inputs, from opset 11 on: before, Clip was of floating-point numbers alone. */
+cs_status cs_onnx_fold_clip(cs_onnx_node *node, cs_onnx_value *const *inputs) {
+  int64_t n = cs_onnx_count(&inputs[0]->data.shape);
+  const cs_onnx_item *bounds[2] = {NULL, NULL};
+  cs_onnx_item *items = NULL;
+  bool real = cs_onnx_dtype_is_real(inputs[0]->dtype), good = true;
+  if (node->import->opset < 11) {
+    return cs_onnx_refuse(node,
+                          "found a constant before opset 11, wanted what the network computes");
+  }
+  for (size_t i = 1; i < node->proto->n_input; i++) {
+    if (!inputs[i]) continue;
+    if (cs_onnx_count(&inputs[i]->data.shape) != 1) {
+      return cs_onnx_refuse(node, "input %zu: found %lld numbers, wanted one", i,
+                            (long long)cs_onnx_count(&inputs[i]->data.shape));
+    }
+    bounds[i - 1] = inputs[i]->items;
+  }
+  CS_RETURN_IF_ERROR(new_items(n, &items));
+  for (int64_t i = 0; i < n && good; i++) {
+    items[i] = inputs[0]->items[i];
+    if (!real) {
+      good = clip_whole(&items[i], bounds[0], bounds[1]);
+      continue;
+    }
+    if (bounds[0]) items[i].real = fmax(items[i].real, bounds[0]->real);
+    if (bounds[1]) items[i].real = fmin(items[i].real, bounds[1]->real);
+  }
+  if (!good) {
+    free(items);
+    return cs_onnx_refuse(node, "found a multiple of the batch that bounds would change");
+  }
+  cs_onnx_give_items(node, inputs[0]->dtype, &inputs[0]->data.shape, items);
+  return CS_OK;
+}
+
+/* Of all elements of a list: how many there are of something. */
+cs_status cs_onnx_fold_product(cs_onnx_node *node, cs_onnx_value *const *inputs) {
+  int64_t n = cs_onnx_count(&inputs[0]->data.shape), keep;
+  cs_onnx_item *product = NULL;
+  cs_shape shape = {0};
+  bool good, real = cs_onnx_dtype_is_real(inputs[0]->dtype);
+  CS_RETURN_IF_ERROR(cs_onnx_int(node, "keepdims", 1, &keep));
+  CS_RETURN_IF_ERROR(cs_onnx_want_int(node, "noop_with_empty_axes", 0, 0));
+  CS_RETURN_IF_ERROR(want_vector(node, inputs[0], &good));
+  if (!good || node->refused) return CS_OK;
+  CS_RETURN_IF_ERROR(new_items(1, &product));
+  *product = (cs_onnx_item){.real = 1.0, .whole = 1};
+  for (int64_t i = 0; i < n && good; i++) {
+    const cs_onnx_item *item = &inputs[0]->items[i];
+    product->real *= item->real;
+    if (!real) good = whole_of(CS_OP_MUL, *product, *item, product);
+  }
+  if (!good) {
+    free(product);
+    return cs_onnx_refuse(node,
+                          "found numbers whose product overflows, or is no multiple of the batch");
+  }
+  if (keep && inputs[0]->data.shape.rank > 0) shape = (cs_shape){1, {1}};
+  cs_onnx_give_items(node, inputs[0]->dtype, &shape, product);
   return CS_OK;
 }

@@ -1,6 +1,7 @@
 /* The walk over an ONNX graph, and what every operator's import shares. */
 #include "onnx/import.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,23 @@ cs_status cs_onnx_refuse(cs_onnx_node *node, const char *format, ...) {
   return CS_OK;
 }
 
+/* Behind a refused node nothing is known of some constants (as the shape arithmetic there), and
+ * what is missing then follows from that node's own reason. */
+static bool is_behind_refused(const cs_onnx_node *node) {
+  for (size_t i = 0; i < node->proto->n_input; i++) {
+    const cs_onnx_value *input = cs_onnx_input(node, i);
+    if (input && input->kind == CS_ONNX_UNKNOWN && input->defined) return true;
+  }
+  return false;
+}
+
+/* Refused without a reason of its own. */
+static cs_status follow(cs_onnx_node *node) {
+  if (!node->refused) node->import->n_following++;
+  node->refused = true;
+  return CS_OK;
+}
+
 cs_onnx_value *cs_onnx_input(const cs_onnx_node *node, size_t i) {
   if (i >= node->proto->n_input || !node->proto->input[i][0]) return NULL;
   int value = cs_name_map_get(&node->import->value_of, node->proto->input[i]);
@@ -36,6 +54,7 @@ cs_status cs_onnx_data_in(cs_onnx_node *node, size_t i, cs_onnx_data *out, bool 
   *there = false;
   *out = (cs_onnx_data){.source = CS_ONNX_NOWHERE};
   if (!value) return cs_onnx_refuse(node, "input %zu: found none, wanted a tensor", i);
+  if (value->kind == CS_ONNX_CONSTANT && is_behind_refused(node)) return follow(node);
   if (value->kind == CS_ONNX_CONSTANT) {
     return cs_onnx_refuse(node,
                           "input %zu (\"%.80s\"): found a constant, wanted what the network "
@@ -52,6 +71,7 @@ cs_status cs_onnx_constant_in(cs_onnx_node *node, size_t i, bool optional, cs_on
   *out = NULL;
   if (!value && optional) return CS_OK;
   if (!value) return cs_onnx_refuse(node, "input %zu: found none, wanted a constant", i);
+  if (value->kind == CS_ONNX_UNKNOWN && value->defined) return follow(node);
   if (value->kind != CS_ONNX_CONSTANT) {
     return cs_onnx_refuse(node,
                           "input %zu (\"%.80s\"): found what the network computes, wanted a "
@@ -207,18 +227,42 @@ cs_status cs_onnx_give_alias(cs_onnx_node *node, const cs_onnx_value *from, cons
   return CS_OK;
 }
 
-/* Whether every element of a computed constant is the first one, which *out is; it has no place in
- * the file, and a parameter can only be filled. */
-static bool is_one_number(const cs_onnx_value *constant, double *out) {
-  bool real = cs_onnx_dtype_is_real(constant->dtype);
+/* A computed constant has no place in the file: one number fills the parameter, several are kept
+ * with it. */
+static cs_status keep_computed(cs_onnx_node *node, const cs_onnx_value *constant,
+                               cs_onnx_param *param) {
+  bool real = cs_onnx_dtype_is_real(constant->dtype), same = true;
   cs_onnx_item first = constant->filled ? constant->fill : constant->items[0];
   int64_t n = constant->filled ? 1 : cs_onnx_count(&constant->data.shape);
-  *out = real ? first.real : (double)first.whole;
+  bool of_batch = first.times_n;
   for (int64_t i = 1; i < n; i++) {
     const cs_onnx_item *item = &constant->items[i];
-    if (real ? item->real != first.real : item->whole != first.whole) return false;
+    same = same && (real ? item->real == first.real : item->whole == first.whole);
+    of_batch = of_batch || item->times_n;
   }
-  return true;
+  if (of_batch) return cs_onnx_refuse_of_batch(node, constant);
+  param->fill = (real ? first.real : (double)first.whole) * param->scale;
+  if (same) return CS_OK;
+  param->values = cs_calloc((size_t)n, sizeof *param->values);
+  if (!param->values) return cs_no_memory("a constant", (size_t)n * sizeof *param->values);
+  int64_t columns = param->transposed && constant->data.shape.rank == 2
+                        ? constant->data.shape.dims[1]
+                        : 1,
+          rows = n / columns;
+  for (int64_t i = 0; i < n; i++) {
+    const cs_onnx_item *item = &constant->items[i];
+    /* Row and column change places where the parameter is the matrix the other way round. */
+    int64_t at = i % columns * rows + i / columns;
+    param->values[at] = (float)((real ? item->real : (double)item->whole) * param->scale);
+  }
+  return CS_OK;
+}
+
+cs_status cs_onnx_refuse_of_batch(cs_onnx_node *node, const cs_onnx_value *constant) {
+  return cs_onnx_refuse(node,
+                        "input (\"%.80s\"): found numbers that depend on the batch, wanted known "
+                        "ones",
+                        constant->name);
 }
 
 cs_status cs_onnx_add_param(cs_onnx_node *node, const cs_onnx_data *draft, const char *what,
@@ -236,29 +280,82 @@ cs_status cs_onnx_add_param(cs_onnx_node *node, const cs_onnx_data *draft, const
     }
     if (constant->transposed) param.transposed = !param.transposed;
   } else if (constant) {
-    double value;
-    if (!is_one_number(constant, &value)) {
-      return cs_onnx_refuse(node,
-                            "input (\"%.80s\"): found a computed constant of several values, "
-                            "wanted an initializer",
-                            constant->name);
-    }
-    param.fill = value * param.scale;
+    CS_RETURN_IF_ERROR(keep_computed(node, constant, &param));
+    if (node->refused) return CS_OK;
   }
   cs_strbuf_printf(&text, "%s.%s", node->import->drafts[draft->source].name, what);
-  CS_RETURN_IF_ERROR(cs_strbuf_take(&text, &name));
-  return cs_onnx_params_add(node->import->params, name, &param);
+  cs_status st = cs_strbuf_take(&text, &name);
+  if (st == CS_OK) st = cs_onnx_params_add(node->import->params, name, &param);
+  if (st != CS_OK) free(param.values);
+  return st;
 }
 
 /* ---- One node ---- */
 
-static bool is_known(const char *list, const char *name) {
+/* What the operator table says of an attribute, an input ("#1") or the operator itself ("*"). */
+typedef enum standing { UNKNOWN_NAME, KNOWN, OF_OTHER_OPSETS } standing;
+
+/* `range`: "-12", "14-", "9-12", or anything else for all. */
+static bool is_within(const char *range, int64_t opset) {
+  char *end = (char *)range;
+  long first = *range == '-' ? 0 : strtol(range, &end, 10);
+  if (*end != '-') return true;
+  long last = end[1] >= '0' && end[1] <= '9' ? strtol(end + 1, NULL, 10) : LONG_MAX;
+  return opset >= first && opset <= last;
+}
+
+static standing standing_of(const char *list, const char *name, int64_t opset) {
   size_t length = strlen(name);
   for (const char *at = list; length && (at = strstr(at, name)) != NULL; at += length) {
-    bool starts = at == list || at[-1] == ' ', ends = at[length] == ' ' || at[length] == '\0';
-    if (starts && ends) return true;
+    bool starts = at == list || at[-1] == ' ';
+    char behind = at[length];
+    if (!starts || (behind != ' ' && behind != ':' && behind != '\0')) continue;
+    return behind != ':' || is_within(at + length + 1, opset) ? KNOWN : OF_OTHER_OPSETS;
   }
-  return false;
+  return UNKNOWN_NAME;
+}
+
+static cs_status check_attributes(cs_onnx_node *node, const cs_onnx_operator *known) {
+  const Onnx__NodeProto *proto = node->proto;
+  int64_t opset = node->import->opset;
+  for (size_t i = 0; i < proto->n_attribute; i++) {
+    const char *name = proto->attribute[i]->name ? proto->attribute[i]->name : "";
+    const char *reference = proto->attribute[i]->ref_attr_name;
+    standing found = standing_of(known->attributes, name, opset);
+    bool twice = false;
+    for (size_t k = 0; k < i; k++) {
+      twice = twice || (proto->attribute[k]->name && strcmp(proto->attribute[k]->name, name) == 0);
+    }
+    if (found == UNKNOWN_NAME || name[0] == '#' || name[0] == '*') {
+      CS_RETURN_IF_ERROR(cs_onnx_refuse(node, "attribute %.80s is not supported", name));
+    } else if (found == OF_OTHER_OPSETS) {
+      CS_RETURN_IF_ERROR(cs_onnx_refuse(node, "attribute %s: opset %lld does not have it", name,
+                                        (long long)opset));
+    } else if (twice) {
+      CS_RETURN_IF_ERROR(cs_onnx_refuse(node, "attribute %s: found twice", name));
+    } else if (reference && reference[0]) {
+      CS_RETURN_IF_ERROR(
+          cs_onnx_refuse(node, "attribute %s: found a function's parameter, wanted a value", name));
+    }
+  }
+  return CS_OK;
+}
+
+static cs_status check_inputs(cs_onnx_node *node, const cs_onnx_operator *known) {
+  const Onnx__NodeProto *proto = node->proto;
+  for (size_t i = 0; i < proto->n_input && i < (size_t)known->max_inputs; i++) {
+    char name[24];
+    snprintf(name, sizeof name, "#%zu", i);
+    if (!proto->input[i][0]) continue;
+    if (standing_of(known->attributes, name, node->import->opset) != OF_OTHER_OPSETS) continue;
+    CS_RETURN_IF_ERROR(cs_onnx_refuse(node, "input %zu (\"%.80s\"): opset %lld does not have it", i,
+                                      proto->input[i], (long long)node->import->opset));
+  }
+  if (proto->n_input >= (size_t)known->min_inputs && proto->n_input <= (size_t)known->max_inputs) {
+    return CS_OK;
+  }
+  return cs_onnx_refuse(node, "found %zu inputs, wanted %d to %d", proto->n_input,
+                        known->min_inputs, known->max_inputs);
 }
 
 /* What is the same for every operator: domain, attributes' names, numbers of inputs and outputs. */
@@ -269,20 +366,12 @@ static cs_status check_node(cs_onnx_node *node, const cs_onnx_operator *known) {
     return cs_onnx_refuse(node, "operator of domain \"%.80s\", wanted one of ONNX's own", domain);
   }
   if (!known) return cs_onnx_refuse(node, "operator is not supported");
-  for (size_t i = 0; i < proto->n_attribute; i++) {
-    const char *name = proto->attribute[i]->name ? proto->attribute[i]->name : "";
-    const char *reference = proto->attribute[i]->ref_attr_name;
-    if (!is_known(known->attributes, name)) {
-      CS_RETURN_IF_ERROR(cs_onnx_refuse(node, "attribute %.80s is not supported", name));
-    } else if (reference && reference[0]) {
-      CS_RETURN_IF_ERROR(
-          cs_onnx_refuse(node, "attribute %s: found a function's parameter, wanted a value", name));
-    }
+  if (standing_of(known->attributes, "*", node->import->opset) == OF_OTHER_OPSETS) {
+    CS_RETURN_IF_ERROR(
+        cs_onnx_refuse(node, "opset %lld does not have it", (long long)node->import->opset));
   }
-  if (proto->n_input < (size_t)known->min_inputs || proto->n_input > (size_t)known->max_inputs) {
-    CS_RETURN_IF_ERROR(cs_onnx_refuse(node, "found %zu inputs, wanted %d to %d", proto->n_input,
-                                      known->min_inputs, known->max_inputs));
-  }
+  CS_RETURN_IF_ERROR(check_attributes(node, known));
+  CS_RETURN_IF_ERROR(check_inputs(node, known));
   for (size_t i = 1; i < proto->n_output && known->convert != cs_onnx_split; i++) {
     int value = cs_name_map_get(&node->import->value_of, proto->output[i]);
     if (value < 0 || node->import->values[value].readers == 0) continue;

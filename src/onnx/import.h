@@ -90,6 +90,7 @@ typedef struct cs_onnx_import {
   size_t numbers_capacity;
   bool *refused;            /* by index of the ONNX node */
   int n_refused;            /* nodes, inputs and outputs */
+  int n_following;          /* of them, nodes that are so only because of what is before them */
   cs_onnx_missing *missing; /* the first CS_ONNX_MOST_REASONS of n_reasons */
   size_t n_missing, missing_capacity, n_reasons;
   cs_onnx_params *params;
@@ -134,6 +135,9 @@ cs_status cs_onnx_become(cs_onnx_node *node, cs_op op, const cs_attrs *attrs,
 /* The parameter <draft>.<what>: a constant's elements. */
 cs_status cs_onnx_add_param(cs_onnx_node *node, const cs_onnx_data *draft, const char *what,
                             const cs_onnx_value *constant, cs_onnx_param param) CS_MUST_USE;
+
+/* Refuses a constant whose numbers are multiples of a symbolic batch. */
+cs_status cs_onnx_refuse_of_batch(cs_onnx_node *node, const cs_onnx_value *constant) CS_MUST_USE;
 
 /* A binary operator of a tensor and a constant of any shape that broadcasts. */
 cs_status cs_onnx_emit_operand(cs_onnx_node *node, const char *suffix, cs_op op,
@@ -204,12 +208,30 @@ cs_status cs_onnx_give_alias(cs_onnx_node *node, const cs_onnx_value *from, cons
                              int32_t dtype) CS_MUST_USE;
 int64_t cs_onnx_count(const cs_shape *shape);
 
+/* keepdims and axes (an attribute before opset `since`); n_axes is 0 for all, −1 for none. */
+cs_status cs_onnx_read_reduce(cs_onnx_node *node, int64_t since, int rank,
+                              cs_reduce_attrs *out) CS_MUST_USE;
+/* weight · x + bias per channel of [N, C] or [N, C, H, W]; NULL: 1 or 0. */
+cs_status cs_onnx_emit_affine(cs_onnx_node *node, const char *suffix, const cs_onnx_data *input,
+                              const cs_onnx_value *weight, const cs_onnx_value *bias,
+                              cs_onnx_data *out) CS_MUST_USE;
+/* An operator of one or two tensors on the way to what the node computes, called <node>/<operator>.
+ * `b` NULL: of one. */
+cs_status cs_onnx_step(cs_onnx_node *node, cs_op op, const cs_attrs *attrs, const cs_onnx_data *a,
+                       const cs_onnx_data *b, cs_onnx_data *out) CS_MUST_USE;
+/* … of a tensor and one number. */
+cs_status cs_onnx_step_number(cs_onnx_node *node, cs_op op, const cs_onnx_data *a, double number,
+                              bool number_first, cs_onnx_data *out) CS_MUST_USE;
+
 /* ---- The operators ---- */
 typedef struct cs_onnx_operator {
   const char *name;
   cs_status (*convert)(cs_onnx_node *node); /* NULL: only folded */
   int min_inputs, max_inputs;
-  const char *attributes; /* that are known, separated by spaces */
+  /* Attributes that are known, separated by spaces, each with the opsets that have it unless all
+   * do: "axes:-12" until 12, "training_mode:14-" from 14 on. "#1:13-" is said of input 1, "*:14-"
+   * of the operator itself. */
+  const char *attributes;
 } cs_onnx_operator;
 /* NULL: not known. */
 const cs_onnx_operator *cs_onnx_operator_of(const char *name);
@@ -237,6 +259,11 @@ cs_status cs_onnx_flatten(cs_onnx_node *node) CS_MUST_USE;
 cs_status cs_onnx_reshape(cs_onnx_node *node) CS_MUST_USE;
 cs_status cs_onnx_squeeze(cs_onnx_node *node) CS_MUST_USE;
 cs_status cs_onnx_layer_norm(cs_onnx_node *node) CS_MUST_USE;
+cs_status cs_onnx_group_norm(cs_onnx_node *node) CS_MUST_USE;
+cs_status cs_onnx_reduce_norm(cs_onnx_node *node) CS_MUST_USE;
+cs_status cs_onnx_reciprocal(cs_onnx_node *node) CS_MUST_USE;
+cs_status cs_onnx_mish(cs_onnx_node *node) CS_MUST_USE;
+cs_status cs_onnx_softsign(cs_onnx_node *node) CS_MUST_USE;
 cs_status cs_onnx_instance_norm(cs_onnx_node *node) CS_MUST_USE;
 cs_status cs_onnx_reduce(cs_onnx_node *node) CS_MUST_USE;
 cs_status cs_onnx_transpose(cs_onnx_node *node) CS_MUST_USE;

@@ -115,6 +115,10 @@ static cs_status missing_error(const cs_onnx_import *import) {
   if (import->n_reasons > REPORTED_MOST) {
     cs_strbuf_printf(&text, "\n  and %zu more", import->n_reasons - REPORTED_MOST);
   }
+  if (import->n_following > 0) {
+    cs_strbuf_printf(&text, "\n  and %d nodes behind these, of which too little is known to tell",
+                     import->n_following);
+  }
   CS_RETURN_IF_ERROR(cs_strbuf_take(&text, &message));
   cs_status st = cs_error(CS_CODE_BAD_INPUT, "%s", message);
   free(message);
@@ -130,12 +134,15 @@ cs_status cs_graph_import(const char *path, cs_graph **out) {
   st = cs_onnx_walk(model, &import);
   if (st == CS_OK && import.n_refused > 0) st = missing_error(&import);
   if (st == CS_OK) st = build(&import, out);
+  if (st == CS_OK) st = cs_onnx_model_check_unchanged(model);
   if (st == CS_OK) {
     /* From here on the graph owns the parameters, and they the mapped file. */
     (*out)->param_source = &import.params->source;
     import.params = NULL;
-  } else if (!import.params) {
-    cs_onnx_model_close(model); /* nothing took it over */
+  } else {
+    cs_graph_destroy(*out);
+    *out = NULL;
+    if (!import.params) cs_onnx_model_close(model); /* nothing took it over */
   }
   cs_onnx_import_clear(&import);
   return st;
@@ -214,10 +221,11 @@ cs_status cs_import_check_json(const char *path, char **out) {
   CS_TRY(st, count_operators(&import, rows), done);
   const Onnx__ModelProto *proto = model->proto;
   json_t *root =
-      json_pack("{s:s, s:o, s:I, s:I, s:o, s:b, s:O, s:o}", "schema", "convsched.import-check/1",
-                "model", text_json(path), "ir_version", (json_int_t)proto->ir_version, "opset",
-                (json_int_t)model->opset, "producer", text_json(proto->producer_name), "importable",
-                import.n_refused == 0, "operators", rows, "unsupported", missing_json(&import));
+      json_pack("{s:s, s:o, s:I, s:I, s:o, s:b, s:O, s:o, s:i}", "schema",
+                "convsched.import-check/1", "model", text_json(path), "ir_version",
+                (json_int_t)proto->ir_version, "opset", (json_int_t)model->opset, "producer",
+                text_json(proto->producer_name), "importable", import.n_refused == 0, "operators",
+                rows, "unsupported", missing_json(&import), "following", import.n_following);
   st = cs_json_take_text(root, out);
 done:
   json_decref(rows);

@@ -21,6 +21,7 @@ static cs_status map_descriptor(const char *path, int fd, cs_onnx_mapping *out) 
     return cs_error(CS_CODE_BAD_INPUT, "%s: found a device or pipe, wanted a file", path);
   }
   CS_RETURN_IF_ERROR(cs_strdup_to(path, &out->path));
+  out->modified = info.st_mtim;
   out->size = (size_t)info.st_size;
   if (out->size == 0) return CS_OK;
   void *data = mmap(NULL, out->size, PROT_READ, MAP_PRIVATE, fd, 0);
@@ -31,19 +32,57 @@ static cs_status map_descriptor(const char *path, int fd, cs_onnx_mapping *out) 
 
 static void unmap(cs_onnx_mapping *mapping) {
   if (mapping->data) munmap((void *)(uintptr_t)mapping->data, mapping->size);
+  if (mapping->fd >= 0) close(mapping->fd);
   free(mapping->path);
-  *mapping = (cs_onnx_mapping){0};
+  *mapping = (cs_onnx_mapping){.fd = -1};
 }
 
 static cs_status map_file(const char *path, cs_onnx_mapping *out) {
-  *out = (cs_onnx_mapping){0};
+  *out = (cs_onnx_mapping){.fd = -1};
   /* Not blocking: a pipe without a writer is refused, not waited for. */
-  int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return cs_io_error(path, "open", errno);
-  cs_status st = map_descriptor(path, fd, out);
-  close(fd);
+  out->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (out->fd < 0) return cs_io_error(path, "open", errno);
+  cs_status st = map_descriptor(path, out->fd, out);
   if (st != CS_OK) unmap(out);
   return st;
+}
+
+static cs_status check_unchanged(const cs_onnx_mapping *mapping) {
+  struct stat info;
+  if (fstat(mapping->fd, &info) != 0) return cs_io_error(mapping->path, "read", errno);
+  if ((uintmax_t)info.st_size == mapping->size && info.st_mtim.tv_sec == mapping->modified.tv_sec &&
+      info.st_mtim.tv_nsec == mapping->modified.tv_nsec) {
+    return CS_OK;
+  }
+  return cs_error(
+      CS_CODE_IO,
+      "%s: found it modified since it was opened, wanted a file that stays as it is: it "
+      "was written while in use",
+      mapping->path);
+}
+
+cs_status cs_onnx_model_check_unchanged(const cs_onnx_model *model) {
+  CS_RETURN_IF_ERROR(check_unchanged(&model->file));
+  for (size_t i = 0; i < model->n_external; i++) {
+    CS_RETURN_IF_ERROR(check_unchanged(&model->external[i]));
+  }
+  return CS_OK;
+}
+
+static bool is_of(const cs_onnx_mapping *mapping, const struct stat *other) {
+  struct stat info;
+  return fstat(mapping->fd, &info) == 0 && info.st_dev == other->st_dev &&
+         info.st_ino == other->st_ino;
+}
+
+const char *cs_onnx_model_file_at(const cs_onnx_model *model, const char *path) {
+  struct stat info;
+  if (stat(path, &info) != 0) return NULL;
+  if (is_of(&model->file, &info)) return model->file.path;
+  for (size_t i = 0; i < model->n_external; i++) {
+    if (is_of(&model->external[i], &info)) return model->external[i].path;
+  }
+  return NULL;
 }
 
 /* ---- External data ---- */

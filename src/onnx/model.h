@@ -22,6 +22,8 @@ typedef struct cs_onnx_mapping {
   char *path;
   const uint8_t *data; /* NULL where size is 0 */
   size_t size;
+  int fd; /* open as long as the map is, to see what becomes of the file */
+  struct timespec modified;
 } cs_onnx_mapping;
 
 typedef struct cs_onnx_model {
@@ -43,6 +45,11 @@ void cs_onnx_model_close(cs_onnx_model *model);
 cs_status cs_onnx_model_external(cs_onnx_model *model, const char *tensor, const char *location,
                                  const cs_onnx_mapping **out) CS_MUST_USE;
 
+/* IO: one of the files was written since it was opened, so that what is read is of two states. */
+cs_status cs_onnx_model_check_unchanged(const cs_onnx_model *model) CS_MUST_USE;
+/* The path of that one of the files which `path` names, too; NULL: none. */
+const char *cs_onnx_model_file_at(const cs_onnx_model *model, const char *path);
+
 /* Where a tensor's elements are. */
 typedef struct cs_onnx_tensor {
   int32_t dtype; /* Onnx__TensorProto__DataType */
@@ -61,6 +68,8 @@ bool cs_onnx_dtype_is_real(int32_t dtype);
 bool cs_onnx_dtype_is_whole(int32_t dtype); /* integers and bool */
 /* Elements first … first + count − 1 in row-major order; rounded to f32. */
 void cs_onnx_tensor_f32(const cs_onnx_tensor *tensor, int64_t first, int64_t count, float *out);
+/* Every element, as f64. */
+void cs_onnx_tensor_reals(const cs_onnx_tensor *tensor, double *out);
 /* Every element; of integers and bool. */
 void cs_onnx_tensor_ints(const cs_onnx_tensor *tensor, int64_t *out);
 /* The pages of the elements may go; they come back when they are read again. */

@@ -1,28 +1,19 @@
 /* LayerNormalization: what it is made of, mean and variance along the last axes. */
 #include "onnx/import.h"
 
-/* An operator of one or two tensors on the way, called <node>/<operator>. */
-static cs_status step(cs_onnx_node *node, cs_op op, const cs_attrs *attrs, const cs_onnx_data *a,
-                      const cs_onnx_data *b, cs_onnx_data *out) {
-  const cs_onnx_data inputs[2] = {*a, b ? *b : *a};
-  return cs_onnx_emit(node, cs_op_name(op), op, attrs, inputs, b ? 2 : 1, out);
-}
-
 /* (x − mean) / √(mean of (x − mean)² + epsilon) */
 static cs_status normalize(cs_onnx_node *node, const cs_onnx_data *x, int64_t axis, double epsilon,
                            cs_onnx_data *out) {
-  cs_attrs mean = {.reduce = {.keepdims = true}}, number = {.binary = {.operand = {1, {1}}}};
-  const cs_onnx_param fill = {.fill = epsilon, .count = 1};
+  cs_attrs mean = {.reduce = {.keepdims = true}};
   cs_onnx_data center, far, square, spread, root;
   for (int64_t i = axis; i < x->shape.rank; i++) mean.reduce.axes[mean.reduce.n_axes++] = i;
-  CS_RETURN_IF_ERROR(step(node, CS_OP_REDUCE_MEAN, &mean, x, NULL, &center));
-  CS_RETURN_IF_ERROR(step(node, CS_OP_SUB, NULL, x, &center, &far));
-  CS_RETURN_IF_ERROR(step(node, CS_OP_MUL, NULL, &far, &far, &square));
-  CS_RETURN_IF_ERROR(step(node, CS_OP_REDUCE_MEAN, &mean, &square, NULL, &spread));
-  CS_RETURN_IF_ERROR(step(node, CS_OP_ADD, &number, &spread, NULL, &root));
-  CS_RETURN_IF_ERROR(cs_onnx_add_param(node, &root, "weight", NULL, fill));
-  CS_RETURN_IF_ERROR(step(node, CS_OP_SQRT, NULL, &root, NULL, &root));
-  return step(node, CS_OP_DIV, NULL, &far, &root, out);
+  CS_RETURN_IF_ERROR(cs_onnx_step(node, CS_OP_REDUCE_MEAN, &mean, x, NULL, &center));
+  CS_RETURN_IF_ERROR(cs_onnx_step(node, CS_OP_SUB, NULL, x, &center, &far));
+  CS_RETURN_IF_ERROR(cs_onnx_step(node, CS_OP_MUL, NULL, &far, &far, &square));
+  CS_RETURN_IF_ERROR(cs_onnx_step(node, CS_OP_REDUCE_MEAN, &mean, &square, NULL, &spread));
+  CS_RETURN_IF_ERROR(cs_onnx_step_number(node, CS_OP_ADD, &spread, epsilon, false, &root));
+  CS_RETURN_IF_ERROR(cs_onnx_step(node, CS_OP_SQRT, NULL, &root, NULL, &root));
+  return cs_onnx_step(node, CS_OP_DIV, NULL, &far, &root, out);
 }
 
 cs_status cs_onnx_layer_norm(cs_onnx_node *node) {

@@ -1,6 +1,7 @@
 /* Gemm and MatMul, BatchNormalization, InstanceNormalization, Add and its kin (with constants: a
  * bias, or an affine map).
  */
+#include <math.h>
 #include <string.h>
 
 #include "onnx/import.h"
@@ -12,6 +13,17 @@ static bool is_vector(const cs_shape *shape, int64_t features) {
   int64_t count = cs_onnx_count(shape);
   if (count == 1) return true;
   return count == features && shape->rank >= 1 && shape->dims[shape->rank - 1] == features;
+}
+
+/* beta times a constant that is no vector: one for each image, or such. */
+static cs_status add_matrix(cs_onnx_node *node, const cs_onnx_value *matrix, double beta,
+                            cs_onnx_data *data) {
+  const cs_attrs attrs = {.binary = {.operand = matrix->data.shape}};
+  const cs_onnx_data product = *data;
+  const cs_onnx_param param = {.scale = beta, .count = cs_onnx_count(&matrix->data.shape)};
+  if (node->refused) return CS_OK;
+  CS_RETURN_IF_ERROR(cs_onnx_emit(node, NULL, CS_OP_ADD, &attrs, &product, 1, data));
+  return cs_onnx_add_param(node, data, "weight", matrix, param);
 }
 
 /* y = alpha · x · W + beta · c; `transposed`: the constant is Wᵀ. */
@@ -28,28 +40,35 @@ static cs_status emit_gemm(cs_onnx_node *node, const cs_onnx_data *input,
                           cs_shape_text(&input->shape, a), cs_shape_text(shape, b),
                           transposed ? " (transposed)" : "");
   }
-  if (bias && !is_vector(&bias->data.shape, features)) {
-    return cs_onnx_refuse(node, "input 2: found shape %s, wanted [%lld] or one number",
-                          cs_shape_text(&bias->data.shape, a), (long long)features);
-  }
-  cs_attrs attrs = {.gemm = {.out_features = features, .bias = bias != NULL}};
+  bool vector = bias && is_vector(&bias->data.shape, features);
+  const char *suffix = bias && !vector ? cs_op_name(CS_OP_GEMM) : NULL;
+  cs_attrs attrs = {.gemm = {.out_features = features, .bias = vector}};
   cs_onnx_data data;
-  CS_RETURN_IF_ERROR(cs_onnx_emit(node, NULL, CS_OP_GEMM, &attrs, input, 1, &data));
+  CS_RETURN_IF_ERROR(cs_onnx_emit(node, suffix, CS_OP_GEMM, &attrs, input, 1, &data));
   cs_onnx_param param = {.transposed = !transposed, .scale = alpha, .count = cs_onnx_count(shape)};
   CS_RETURN_IF_ERROR(cs_onnx_add_param(node, &data, "weight", weight, param));
   param = (cs_onnx_param){.scale = beta, .count = features};
-  if (bias) CS_RETURN_IF_ERROR(cs_onnx_add_param(node, &data, "bias", bias, param));
+  if (vector) CS_RETURN_IF_ERROR(cs_onnx_add_param(node, &data, "bias", bias, param));
+  if (suffix) CS_RETURN_IF_ERROR(add_matrix(node, bias, beta, &data));
   cs_onnx_give(node, &data);
   return CS_OK;
+}
+
+/* A matrix with its axes the other way round; refused where the batch is symbolic. */
+static cs_status turn(cs_onnx_node *node, cs_onnx_data *data) {
+  const cs_attrs attrs = {.transpose = {.perm = {1, 0}, .n_perm = 2}};
+  const cs_onnx_data input = *data;
+  if (input.shape.rank != 2) return cs_onnx_refuse(node, "transA: found %d axes", input.shape.rank);
+  return cs_onnx_emit(node, cs_op_name(CS_OP_TRANSPOSE), CS_OP_TRANSPOSE, &attrs, &input, 1, data);
 }
 
 cs_status cs_onnx_gemm(cs_onnx_node *node) {
   cs_onnx_data input;
   cs_onnx_value *weight, *bias;
   double alpha, beta;
-  int64_t transposed;
+  int64_t transposed, turned;
   bool there;
-  CS_RETURN_IF_ERROR(cs_onnx_want_int(node, "transA", 0, 0));
+  CS_RETURN_IF_ERROR(cs_onnx_int(node, "transA", 0, &turned));
   CS_RETURN_IF_ERROR(cs_onnx_int(node, "transB", 0, &transposed));
   CS_RETURN_IF_ERROR(cs_onnx_real(node, "alpha", 1.0, &alpha));
   CS_RETURN_IF_ERROR(cs_onnx_real(node, "beta", 1.0, &beta));
@@ -57,6 +76,8 @@ cs_status cs_onnx_gemm(cs_onnx_node *node) {
   CS_RETURN_IF_ERROR(cs_onnx_constant_in(node, 2, true, &bias));
   CS_RETURN_IF_ERROR(cs_onnx_data_in(node, 0, &input, &there));
   if (!there || !weight) return CS_OK;
+  if (turned) CS_RETURN_IF_ERROR(turn(node, &input));
+  if (node->refused) return CS_OK;
   return emit_gemm(node, &input, weight, transposed != 0, bias, alpha, beta);
 }
 
@@ -206,27 +227,47 @@ static cs_status take_as_bias(cs_onnx_node *node, const cs_onnx_value *layer,
   return CS_OK;
 }
 
-/* y = weight · x + bias per channel is a BatchNormalization of mean 0 and variance 1. NULL: 1 or 0
- * times the scale. */
+/* y = weight · x + bias per channel; NULL: 1 or 0; each times its scale. */
+typedef struct affine_map {
+  const cs_onnx_value *weight, *bias;
+  double weight_scale, bias_scale;
+} affine_map;
+
+/* It is a BatchNormalization of mean 0 and variance 1. */
+static cs_status put_affine(cs_onnx_node *node, const char *suffix, const cs_onnx_data *data,
+                            const affine_map *map, cs_onnx_data *out) {
+  const cs_attrs attrs = {.batch_norm = {.epsilon = 0.0}};
+  const cs_onnx_data input = *data; /* *out may be the same */
+  if (input.shape.rank != 2 && input.shape.rank != 4) {
+    return cs_onnx_refuse(node, "found a constant and a tensor of %d axes, wanted 2 or 4 axes",
+                          input.shape.rank);
+  }
+  CS_RETURN_IF_ERROR(cs_onnx_emit(node, suffix, CS_OP_BATCH_NORM, &attrs, &input, 1, out));
+  int64_t channels = input.shape.dims[1];
+  double scale = map->weight_scale;
+  cs_onnx_param param = {.scale = scale, .fill = scale, .count = channels};
+  CS_RETURN_IF_ERROR(cs_onnx_add_param(node, out, "weight", map->weight, param));
+  param = (cs_onnx_param){.scale = map->bias_scale, .count = channels};
+  CS_RETURN_IF_ERROR(cs_onnx_add_param(node, out, "bias", map->bias, param));
+  param = (cs_onnx_param){.scale = 1.0, .count = channels};
+  CS_RETURN_IF_ERROR(cs_onnx_add_param(node, out, "running_mean", NULL, param));
+  param.fill = 1.0;
+  return cs_onnx_add_param(node, out, "running_var", NULL, param);
+}
+
+cs_status cs_onnx_emit_affine(cs_onnx_node *node, const char *suffix, const cs_onnx_data *input,
+                              const cs_onnx_value *weight, const cs_onnx_value *bias,
+                              cs_onnx_data *out) {
+  const affine_map map = {weight, bias, 1.0, 1.0};
+  return put_affine(node, suffix, input, &map, out);
+}
+
 static cs_status emit_affine(cs_onnx_node *node, const cs_onnx_data *input,
                              const cs_onnx_value *weight, double weight_scale,
                              const cs_onnx_value *bias, double bias_scale) {
-  cs_onnx_data data;
-  cs_attrs attrs = {.batch_norm = {.epsilon = 0.0}};
-  if (input->shape.rank != 2 && input->shape.rank != 4) {
-    return cs_onnx_refuse(node, "found a constant and a tensor of %d axes, wanted 2 or 4 axes",
-                          input->shape.rank);
-  }
-  CS_RETURN_IF_ERROR(cs_onnx_emit(node, NULL, CS_OP_BATCH_NORM, &attrs, input, 1, &data));
-  int64_t channels = input->shape.dims[1];
-  cs_onnx_param param = {.scale = weight_scale, .fill = weight_scale, .count = channels};
-  CS_RETURN_IF_ERROR(cs_onnx_add_param(node, &data, "weight", weight, param));
-  param = (cs_onnx_param){.scale = bias_scale, .count = channels};
-  CS_RETURN_IF_ERROR(cs_onnx_add_param(node, &data, "bias", bias, param));
-  param = (cs_onnx_param){.scale = 1.0, .count = channels};
-  CS_RETURN_IF_ERROR(cs_onnx_add_param(node, &data, "running_mean", NULL, param));
-  param.fill = 1.0;
-  CS_RETURN_IF_ERROR(cs_onnx_add_param(node, &data, "running_var", NULL, param));
+  const affine_map map = {weight, bias, weight_scale, bias_scale};
+  cs_onnx_data data = {.source = CS_ONNX_NOWHERE};
+  CS_RETURN_IF_ERROR(put_affine(node, NULL, input, &map, &data));
   cs_onnx_give(node, &data);
   return CS_OK;
 }
@@ -235,7 +276,7 @@ static cs_status emit_affine(cs_onnx_node *node, const cs_onnx_data *input,
 static cs_status only_number(cs_onnx_node *node, cs_onnx_value *constant, double *out) {
   const cs_onnx_item *items;
   CS_RETURN_IF_ERROR(cs_onnx_items(node->import, constant, &items));
-  *out = !items                                   ? 0.0
+  *out = !items || items[0].times_n               ? 0.0
          : cs_onnx_dtype_is_real(constant->dtype) ? items[0].real
                                                   : (double)items[0].whole;
   return CS_OK;
@@ -249,8 +290,10 @@ static bool is_affine(const char *op, const cs_onnx_data *data) {
 }
 
 /* x · x rounds once, and needs no constant. */
-static bool is_square(cs_op op, const cs_onnx_value *constant, const cs_onnx_item *items) {
+static bool is_square(cs_op op, const cs_onnx_data *data, const cs_onnx_value *constant,
+                      const cs_onnx_item *items) {
   if (op != CS_OP_POW || !items || cs_onnx_count(&constant->data.shape) != 1) return false;
+  if (items[0].times_n || constant->data.shape.rank > data->shape.rank) return false;
   bool real = cs_onnx_dtype_is_real(constant->dtype);
   return real ? items[0].real == 2.0 : items[0].whole == 2;
 }
@@ -280,7 +323,8 @@ static cs_status with_operand(cs_onnx_node *node, const cs_onnx_value *data,
   cs_op op;
   if (!cs_op_parse(node->proto->op_type, &op)) return CS_OK;
   CS_RETURN_IF_ERROR(cs_onnx_items(node->import, constant, &items));
-  if (!constant_first && !node->import->model->as_written && is_square(op, constant, items)) {
+  if (!constant_first && !node->import->model->as_written &&
+      is_square(op, &data->data, constant, items)) {
     const cs_onnx_data twice[2] = {data->data, data->data};
     return cs_onnx_become(node, CS_OP_MUL, NULL, twice, 2);
   }
@@ -290,21 +334,35 @@ static cs_status with_operand(cs_onnx_node *node, const cs_onnx_value *data,
   return CS_OK;
 }
 
+/* Of numbers that are few enough to be read: an affine map of an infinite one gives NaN where the
+ * operator alone gives none. */
+static cs_status is_finite(cs_onnx_node *node, cs_onnx_value *constant, bool *out) {
+  const cs_onnx_item *items;
+  *out = true;
+  CS_RETURN_IF_ERROR(cs_onnx_items(node->import, constant, &items));
+  for (int64_t i = 0; items && i < cs_onnx_count(&constant->data.shape); i++) {
+    *out = *out && isfinite((float)items[i].real);
+  }
+  return CS_OK;
+}
+
 static cs_status with_constant(cs_onnx_node *node, const cs_onnx_value *data,
                                cs_onnx_value *constant, bool constant_first) {
   const char *op = node->proto->op_type;
   bool taken = false;
-  bool affine = !node->import->model->as_written &&
+  bool mapped = !node->import->model->as_written &&
                 is_per_channel(&constant->data.shape, &data->data.shape) &&
                 is_affine(op, &data->data);
-  if (!affine) return with_operand(node, data, constant, constant_first);
+  if (mapped) CS_RETURN_IF_ERROR(is_finite(node, constant, &mapped));
+  if (!mapped) return with_operand(node, data, constant, constant_first);
   if (strcmp(op, "Mul") == 0) return emit_affine(node, &data->data, constant, 1.0, NULL, 0.0);
   if (strcmp(op, "Div") == 0) {
     double divisor = 0.0;
     if (cs_onnx_count(&constant->data.shape) == 1) {
       CS_RETURN_IF_ERROR(only_number(node, constant, &divisor));
     }
-    if (constant_first || divisor == 0.0) return with_operand(node, data, constant, constant_first);
+    bool invertible = divisor != 0.0 && isfinite((float)(1.0 / divisor));
+    if (constant_first || !invertible) return with_operand(node, data, constant, constant_first);
     return emit_affine(node, &data->data, NULL, 1.0 / divisor, NULL, 0.0);
   }
   bool subtract = strcmp(op, "Sub") == 0;

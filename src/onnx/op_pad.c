@@ -1,4 +1,5 @@
 /* Pad. */
+#include <float.h>
 #include <math.h>
 
 #include "onnx/import.h"
@@ -38,8 +39,10 @@ static cs_status read_mode_and_value(cs_onnx_node *node, cs_pad_attrs *pad) {
   } else {
     CS_RETURN_IF_ERROR(cs_onnx_scalar(node, "constant_value", 2, &pad->value));
   }
-  if (isfinite(pad->value)) return CS_OK;
-  return cs_onnx_refuse(node, "input constant_value: found %g, wanted a finite number", pad->value);
+  /* What a MaxPool behind it does not take. JSON has no word for infinity. */
+  if (isinf(pad->value)) pad->value = copysign((double)FLT_MAX, pad->value);
+  if (!isnan(pad->value)) return CS_OK;
+  return cs_onnx_refuse(node, "input constant_value: found %g, wanted a number", pad->value);
 }
 
 cs_status cs_onnx_pad(cs_onnx_node *node) {

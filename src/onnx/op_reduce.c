@@ -27,24 +27,29 @@ static cs_status reduce_planes(cs_onnx_node *node, cs_op op, const cs_attrs *att
   return cs_onnx_become(node, CS_OP_FLATTEN, &flatten, &pooled, 1);
 }
 
+cs_status cs_onnx_read_reduce(cs_onnx_node *node, int64_t since, int rank, cs_reduce_attrs *out) {
+  int64_t keep, nothing;
+  int n;
+  CS_RETURN_IF_ERROR(cs_onnx_int(node, "keepdims", 1, &keep));
+  CS_RETURN_IF_ERROR(cs_onnx_int(node, "noop_with_empty_axes", 0, &nothing));
+  CS_RETURN_IF_ERROR(cs_onnx_axes(node, 1, since, rank, out->axes, &n));
+  out->n_axes = n > 0 ? n : nothing ? -1 : 0;
+  out->keepdims = keep != 0;
+  return CS_OK;
+}
+
 cs_status cs_onnx_reduce(cs_onnx_node *node) {
   cs_onnx_data input;
   cs_attrs attrs = {0};
-  int64_t keep, nothing;
-  int n;
   cs_op op;
   bool there;
   if (!cs_op_parse(node->proto->op_type, &op)) return CS_OK;
-  CS_RETURN_IF_ERROR(cs_onnx_int(node, "keepdims", 1, &keep));
-  CS_RETURN_IF_ERROR(cs_onnx_int(node, "noop_with_empty_axes", 0, &nothing));
   CS_RETURN_IF_ERROR(cs_onnx_data_in(node, 0, &input, &there));
   if (!there) return CS_OK;
   int64_t since = op == CS_OP_REDUCE_SUM ? 13 : 18;
-  CS_RETURN_IF_ERROR(cs_onnx_axes(node, 1, since, input.shape.rank, attrs.reduce.axes, &n));
+  CS_RETURN_IF_ERROR(cs_onnx_read_reduce(node, since, input.shape.rank, &attrs.reduce));
   if (node->refused) return CS_OK;
-  if (n <= 0 && nothing) return cs_onnx_become(node, CS_OP_IDENTITY, NULL, &input, 1);
-  attrs.reduce.n_axes = n > 0 ? n : 0;
-  attrs.reduce.keepdims = keep != 0;
+  if (attrs.reduce.n_axes < 0) return cs_onnx_become(node, CS_OP_IDENTITY, NULL, &input, 1);
   bool free = !node->import->model->as_written;
   if (free && over_planes(&input.shape, &attrs.reduce))
     return reduce_planes(node, op, &attrs, &input);

@@ -25,6 +25,10 @@ static cs_status wrong_axis(cs_onnx_node *node, int64_t axis) {
 
 /* ---- Extents of the output ---- */
 
+static cs_status wrong_scale(cs_onnx_node *node, double scale, int64_t extent) {
+  return cs_onnx_refuse(node, "scales: found %g for an extent of %lld", scale, (long long)extent);
+}
+
 /* Factors as floats: the output's extents are rounded down. */
 static cs_status take_scales(cs_onnx_node *node, resizing *r, const double *scales) {
   for (int k = 0; k < r->n_axes; k++) {
@@ -33,10 +37,10 @@ static cs_status take_scales(cs_onnx_node *node, resizing *r, const double *scal
       if (scales[k] != 1.0) return wrong_axis(node, axis);
       continue;
     }
-    double extent = floor(scales[k] * (double)r->input.dims[axis]);
+    /* In f32, as exporters and other runtimes count: 0.7, which f32 rounds down, of 10 are 7. */
+    double extent = (double)floorf((float)scales[k] * (float)r->input.dims[axis]);
     if (!(extent >= 1 && extent <= (double)CS_MAX_EXTENT)) {
-      return cs_onnx_refuse(node, "scales: found %g for an extent of %lld", scales[k],
-                            (long long)r->input.dims[axis]);
+      return wrong_scale(node, scales[k], r->input.dims[axis]);
     }
     r->attrs.scales[axis - 2] = scales[k];
     r->attrs.sizes[axis - 2] = (int64_t)extent;
@@ -45,7 +49,7 @@ static cs_status take_scales(cs_onnx_node *node, resizing *r, const double *scal
 }
 
 /* The one factor that keeps the picture's proportions. */
-static void keep_proportions(resizing *r, const char *policy) {
+static cs_status keep_proportions(cs_onnx_node *node, resizing *r, const char *policy) {
   double scale = 0;
   for (int k = 0; k < r->n_axes; k++) {
     int64_t axis = r->axes[k];
@@ -57,9 +61,14 @@ static void keep_proportions(resizing *r, const char *policy) {
   for (int k = 0; k < r->n_axes; k++) {
     int64_t axis = r->axes[k];
     if (!is_plane(axis)) continue;
+    double extent = floor(scale * (double)r->input.dims[axis] + 0.5);
+    if (!(extent >= 1 && extent <= (double)CS_MAX_EXTENT)) {
+      return wrong_scale(node, scale, r->input.dims[axis]);
+    }
     r->attrs.scales[axis - 2] = scale;
-    r->attrs.sizes[axis - 2] = (int64_t)(scale * (double)r->input.dims[axis] + 0.5);
+    r->attrs.sizes[axis - 2] = (int64_t)extent;
   }
+  return CS_OK;
 }
 
 static cs_status take_sizes(cs_onnx_node *node, resizing *r, const cs_onnx_item *sizes) {
@@ -134,13 +143,18 @@ static cs_status read_roi(cs_onnx_node *node, resizing *r) {
   return CS_OK;
 }
 
-/* Averaging over what a pixel covers, which only matters where pixels become fewer. */
-static cs_status refuse_antialias(cs_onnx_node *node, const resizing *r) {
+/* It changes nothing unless an axis shrinks; in mode nearest, nothing at all. */
+static cs_status read_antialias(cs_onnx_node *node, resizing *r) {
   int64_t antialias;
+  bool shrinks = node->import->model->as_written;
   CS_RETURN_IF_ERROR(cs_onnx_int(node, "antialias", 0, &antialias));
-  bool fewer = r->attrs.sizes[0] < r->input.dims[2] || r->attrs.sizes[1] < r->input.dims[3];
-  if (!antialias || !fewer || r->attrs.mode == CS_RESIZE_NEAREST) return CS_OK;
-  return cs_onnx_refuse(node, "attribute antialias: found 1 for fewer pixels, wanted 0");
+  for (int i = 0; i < 2; i++) {
+    double scale = r->attrs.scales[i];
+    if (scale == 0) scale = (double)r->attrs.sizes[i] / (double)r->input.dims[2 + i];
+    shrinks = shrinks || scale < 1;
+  }
+  r->attrs.antialias = antialias != 0 && shrinks && r->attrs.mode != CS_RESIZE_NEAREST;
+  return CS_OK;
 }
 
 /* ---- The operators ---- */
@@ -163,12 +177,12 @@ static cs_status begin(cs_onnx_node *node, resizing *r, cs_onnx_data *input, boo
 
 static cs_status finish(cs_onnx_node *node, resizing *r, const cs_onnx_data *input) {
   if (node->refused) return CS_OK;
-  CS_RETURN_IF_ERROR(refuse_antialias(node, r));
   for (int i = 0; i < 2; i++) {
     /* An axis that was not listed, beside one that was. */
     bool other = r->attrs.scales[1 - i] > 0;
     if (other && r->attrs.scales[i] == 0) r->attrs.scales[i] = 1;
   }
+  CS_RETURN_IF_ERROR(read_antialias(node, r));
   cs_attrs attrs = {.resize = r->attrs};
   bool same = r->attrs.sizes[0] == r->input.dims[2] && r->attrs.sizes[1] == r->input.dims[3];
   bool exact = r->attrs.scales[0] == r->attrs.scales[1] &&
@@ -221,8 +235,7 @@ static cs_status read_sizes(cs_onnx_node *node, resizing *r, cs_onnx_value *size
   if (strcmp(policy, "not_larger") != 0 && strcmp(policy, "not_smaller") != 0) {
     return cs_onnx_refuse(node, "attribute keep_aspect_ratio_policy: found %s", policy);
   }
-  keep_proportions(r, policy);
-  return CS_OK;
+  return keep_proportions(node, r, policy);
 }
 
 cs_status cs_onnx_resize(cs_onnx_node *node) {

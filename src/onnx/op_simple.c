@@ -45,6 +45,7 @@ cs_status cs_onnx_scalar(cs_onnx_node *node, const char *name, size_t i, double 
     return cs_onnx_refuse(node, "input %s: found %lld numbers, wanted one", name,
                           (long long)cs_onnx_count(&value->data.shape));
   }
+  if (items[0].times_n) return cs_onnx_refuse_of_batch(node, value);
   *out = cs_onnx_dtype_is_real(value->dtype) ? items[0].real : (double)items[0].whole;
   *out = cs_onnx_exact(node, name, *out);
   return CS_OK;
@@ -168,16 +169,20 @@ cs_status cs_onnx_identity(cs_onnx_node *node) {
   return there ? cs_onnx_become(node, CS_OP_IDENTITY, NULL, &input, 1) : CS_OK;
 }
 
-/* Inference: the identity, unless the file says that it is training. */
+/* Inference: the identity, unless the file says that it is training, and drops something. */
 cs_status cs_onnx_dropout(cs_onnx_node *node) {
+  double ratio = 0.5;
   cs_onnx_data input;
   cs_onnx_value *training = NULL;
   const cs_onnx_item *items = NULL;
   bool there;
   if (node->import->opset >= 12) CS_RETURN_IF_ERROR(cs_onnx_constant_in(node, 2, true, &training));
   if (training) CS_RETURN_IF_ERROR(cs_onnx_items(node->import, training, &items));
-  if (training && (!items || cs_onnx_count(&training->data.shape) != 1 || items[0].whole)) {
-    CS_RETURN_IF_ERROR(cs_onnx_refuse(node, "input training_mode: found true, wanted false"));
+  bool trains = training && (!items || cs_onnx_count(&training->data.shape) != 1 || items[0].whole);
+  if (trains) CS_RETURN_IF_ERROR(cs_onnx_scalar(node, "ratio", 1, &ratio));
+  if (trains && ratio != 0) {
+    CS_RETURN_IF_ERROR(cs_onnx_refuse(
+        node, "input training_mode: found true, with a ratio of %g; wanted false, or 0", ratio));
   }
   CS_RETURN_IF_ERROR(cs_onnx_data_in(node, 0, &input, &there));
   return there ? cs_onnx_become(node, CS_OP_DROPOUT, NULL, &input, 1) : CS_OK;

@@ -40,6 +40,10 @@ static cs_status read_transposed_list(const cs_onnx_param *param, int64_t first,
 
 static cs_status read_param(const cs_onnx_param *param, int64_t first, int64_t count, float *out) {
   const cs_onnx_tensor *tensor = &param->tensor;
+  if (param->values) {
+    memcpy(out, param->values + first, (size_t)count * sizeof *out);
+    return CS_OK;
+  }
   if (!param->has_tensor || (tensor->elements == 1 && param->count != 1)) {
     float fill = (float)param->fill;
     if (param->has_tensor) {
@@ -73,7 +77,14 @@ static cs_status read_source(const cs_param_source *source, const char *name, in
     return cs_error(CS_CODE_INTERNAL, "imported parameter \"%s\" has %lld elements", name,
                     (long long)param->count);
   }
-  return count ? read_param(param, first, count, out) : CS_OK;
+  if (count == 0) return CS_OK;
+  CS_RETURN_IF_ERROR(read_param(param, first, count, out));
+  return param->has_tensor ? cs_onnx_model_check_unchanged(params->model) : CS_OK;
+}
+
+static const char *file_at(const cs_param_source *source, const char *path) {
+  const cs_onnx_params *params = (const cs_onnx_params *)(const void *)source;
+  return cs_onnx_model_file_at(params->model, path);
 }
 
 static void destroy_source(cs_param_source *source) {
@@ -83,14 +94,17 @@ static void destroy_source(cs_param_source *source) {
 cs_status cs_onnx_params_create(cs_onnx_model *model, cs_onnx_params **out) {
   *out = cs_calloc(1, sizeof **out);
   if (!*out) return cs_no_memory("parameters", sizeof **out);
-  (*out)->source = (cs_param_source){read_source, destroy_source};
+  (*out)->source = (cs_param_source){read_source, file_at, destroy_source};
   (*out)->model = model;
   return CS_OK;
 }
 
 void cs_onnx_params_destroy(cs_onnx_params *params) {
   if (!params) return;
-  for (size_t i = 0; i < params->n; i++) free(params->names[i]);
+  for (size_t i = 0; i < params->n; i++) {
+    free(params->names[i]);
+    free(params->params[i].values);
+  }
   free(params->names);
   free(params->params);
   cs_name_map_free(&params->by_name);

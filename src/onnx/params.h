@@ -8,7 +8,8 @@
 #include "onnx/model.h"
 
 typedef struct cs_onnx_param {
-  bool has_tensor; /* else every element is `fill` */
+  bool has_tensor; /* else the elements are `values`, or where that is NULL all of them `fill` */
+  float *values;   /* owned by the list that the parameter is in */
   cs_onnx_tensor tensor;
   bool transposed;       /* a matrix of rows × columns, stored as columns × rows */
   int64_t rows, columns; /* of a transposed one */

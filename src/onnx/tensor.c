@@ -103,7 +103,8 @@ typedef struct sink {
   int32_t dtype;
   int64_t first, count, seen;
   float *reals;    /* or */
-  int64_t *wholes; /* or neither: only counts */
+  double *wide;    /* or */
+  int64_t *wholes; /* or none: only counts */
 } sink;
 
 static void put(sink *to, uint64_t bits) {
@@ -112,6 +113,7 @@ static void put(sink *to, uint64_t bits) {
   element value = from_bits(to->dtype, bits);
   bool real = cs_onnx_dtype_is_real(to->dtype);
   if (to->reals) to->reals[at] = real ? (float)value.real : (float)value.whole;
+  if (to->wide) to->wide[at] = real ? value.real : (double)value.whole;
   if (to->wholes) to->wholes[at] = value.whole;
 }
 
@@ -329,6 +331,11 @@ void cs_onnx_tensor_f32(const cs_onnx_tensor *tensor, int64_t first, int64_t cou
     return;
   }
   sink to = {.dtype = tensor->dtype, .first = first, .count = count, .reals = out};
+  read_elements(tensor, &to);
+}
+
+void cs_onnx_tensor_reals(const cs_onnx_tensor *tensor, double *out) {
+  sink to = {.dtype = tensor->dtype, .count = tensor->elements, .wide = out};
   read_elements(tensor, &to);
 }
 

@@ -40,6 +40,13 @@ done:
   return st;
 }
 
+/* What is written must not be what is read, and parameters still are while they are written. */
+static cs_status check_apart(const cs_graph *graph, const char *path) {
+  const char *read = graph->param_source->file_at(graph->param_source, path);
+  if (!read) return CS_OK;
+  return cs_error(CS_CODE_USAGE, "%s: would replace %s, which is read", path, read);
+}
+
 cs_status cs_graph_save(const cs_graph *graph, const char *path) {
   cs_status st = CS_OK;
   char *weights = NULL, *json = NULL;
@@ -60,6 +67,8 @@ cs_status cs_graph_save(const cs_graph *graph, const char *path) {
   cs_strbuf_append(&text, path, stem_of(path));
   cs_strbuf_printf(&text, ".safetensors");
   CS_RETURN_IF_ERROR(cs_strbuf_take(&text, &weights));
+  CS_TRY(st, check_apart(graph, path), done);
+  CS_TRY(st, check_apart(graph, weights), done);
   const char *slash = strrchr(weights, '/');
   CS_TRY(st, cs_graph_to_json_with(graph, slash ? slash + 1 : weights, &json), done);
   CS_TRY(st, save_weights(graph, weights), done);

@@ -2,7 +2,8 @@
 library alone. A message is made of fields, in the order given."""
 import struct
 
-FLOAT, INT32, INT64, FLOAT16, DOUBLE, BFLOAT16 = 1, 6, 7, 10, 11, 16
+FLOAT, UINT8, INT8, INT32, INT64, BOOL, FLOAT16, DOUBLE, BFLOAT16 = 1, 2, 3, 6, 7, 9, 10, 11, 16
+WHOLE = {UINT8: "B", INT8: "b", INT32: "i", INT64: "q", BOOL: "?"}  # as struct has them
 
 
 def varint(value):
@@ -33,9 +34,9 @@ def floats(values):
 
 
 def tensor(name, dims, data=None, dtype=FLOAT, more=b""):
-    """data: bytes of raw_data, a list of floats to be such, or None (the elements are in `more`)."""
+    """data: bytes of raw_data, a list of numbers to be such, or None (the elements are in `more`)."""
     if isinstance(data, (list, tuple)):
-        data = struct.pack(f"<{len(data)}q", *data) if dtype == INT64 else floats(data)
+        data = struct.pack(f"<{len(data)}{WHOLE[dtype]}", *data) if dtype in WHOLE else floats(data)
     return (b"".join(integer(1, d) for d in dims) + integer(2, dtype) + block(8, name) +
             (b"" if data is None else block(9, data)) + more)
 

@@ -366,8 +366,44 @@ class Conversion(ImportTest):
         self.assertEqual([o[1:] for o in self.ops(model)], [("Resize", linear)])
         for scale, text in (([1.0, 2.0, 2.0, 2.0], "axis 1"), ([1.0, 1.0, 0.1, 1.0], "found 0.1"), ([2.0], "wanted 4")):
             self.bad(one("Resize", [3, 4, 5], 17, ("x", "", "s"), [onnx.tensor("s", [len(scale)], scale)]), text)
-        shrunk = onnx.tensor("s", [4], [1.0, 1.0, 0.5, 0.5])
-        self.bad(one("Resize", [3, 4, 6], 18, ("x", "", "s"), [shrunk], mode="linear", antialias=1), "antialias")
+        self.bad(one("Resize", [3, 4, 5], 17, ("x", "", "s"), [onnx.tensor("s", [4], scales)], mode="linear",
+                     coordinate_transformation_mode="tf_crop"), "tf_crop")
+        tf = {**half, "scales": [2.0, 2.0], "coordinate_transformation_mode": "tf_half_pixel_for_nn"}
+        self.assertEqual(self.moved("Resize", [3, 4, 5], [None, scales], 11,
+                                    coordinate_transformation_mode="tf_half_pixel_for_nn"), [("Resize", tf)])
+
+    def test_antialias(self):
+        """Of linear and cubic, where an axis shrinks."""
+        def moved(scales, **attributes):
+            [(operator, attrs)] = self.moved("Resize", [3, 4, 6], [None, [1.0, 1.0, *scales]], 18, antialias=1, **attributes)
+            self.assertEqual(operator, "Resize")
+            return attrs
+        self.assertEqual(moved([0.5, 0.5], mode="linear"),
+                         {"sizes": [2, 3], "mode": "linear", "coordinate_transformation_mode": "half_pixel",
+                          "scales": [0.5, 0.5], "antialias": True})
+        self.assertTrue(moved([2.0, 0.5], mode="cubic")["antialias"])
+        self.assertNotIn("antialias", moved([2.0, 1.0], mode="linear"))
+        self.assertNotIn("antialias", moved([0.5, 0.5], mode="nearest"))
+        # By sizes; the one scale for both axes is the lesser, by which W becomes nothing.
+        sizes = onnx.tensor("sizes", [2], [2, 6], onnx.INT64)
+        resize = lambda shape, **more: one("Resize", shape, 18, ("x", "", "", "sizes"), [sizes], mode="linear", antialias=1,
+                                           axes=[2, 3], **more)
+        self.assertEqual(self.ops(resize([3, 4, 5]))[0][2]["antialias"], True)
+        self.assertNotIn("antialias", self.ops(resize([3, 1, 5]))[0][2])
+        self.bad(resize([3, 90, 7], keep_aspect_ratio_policy="not_larger"), "found 0.0222222 for an extent of 7")
+
+    def test_nearest_pixels_by_a_scale(self):
+        """As PyTorch and ONNX Runtime have them: a third, rounded to f32, still takes every third pixel."""
+        for scale, extent, wanted in ((1 / 3, 15, [0, 3, 6, 9, 12]), (0.2, 15, [0, 5, 10]), (0.7, 10, [0, 1, 2, 4, 5, 7, 8]),
+                                      (0.6, 15, [0, 1, 3, 5, 6, 8, 10, 11, 13])):
+            with self.subTest(scale):
+                scales = onnx.tensor("s", [4], [1.0, 1.0, 1.0, scale])
+                self.file("m.onnx", one("Resize", [1, 1, extent], 18, ("x", "", "s"), [scales], mode="nearest",
+                                        nearest_mode="floor", coordinate_transformation_mode="asymmetric"))
+                self.file("x.npy", harness.npy((1, 1, 1, extent), list(range(extent))))
+                self.accepted(self.execute("run", "m.onnx", "--device", "cpu", "--policy", "sequential", "--input", "x.npy",
+                                           "--output", "y.npy", "--verify", "full"))
+                self.assertEqual(list(harness.read_npy(self.folder / "y.npy")[1]), wanted)
 
     def test_layer_normalization(self):
         tensors = [onnx.tensor("s", [4], [1.0, 2.0, 3.0, 4.0]), onnx.tensor("b", [4], [0.5, 0.25, 0.0, -1.0])]
@@ -516,6 +552,23 @@ class Conversion(ImportTest):
         _, params = self.convert(small(initializers=tensors))
         self.assertEqual(params["conv.weight"][1], tuple(WEIGHT))
 
+    def test_what_is_read_is_not_replaced(self):
+        """Not by the weights either, which are called like the graph."""
+        data = onnx.floats(WEIGHT)
+        self.file("data.safetensors", data)
+        tensors = [onnx.tensor("w", [2, 3, 3, 3], more=onnx.external("data.safetensors", length=216)),
+                   onnx.tensor("b", [2], [0.5, -0.25]), onnx.tensor("m", [2, 4], MATRIX),
+                   onnx.tensor("v", [4], [1.0, 2.0, 3.0, 4.0])]
+        model = self.file("m.onnx", small(initializers=tensors))
+        self.refused(self.execute("import", model, "-o", "data.json"), USAGE, "would replace", "data.safetensors")
+        self.assertEqual((self.folder / "data.safetensors").read_bytes(), data)
+        self.assertFalse((self.folder / "data.json").exists())
+        self.accepted(self.execute("import", model, "-o", "other.json"))
+        named = self.file("m.safetensors", small())
+        self.refused(self.execute("run", named, "--device", "cpu"), BAD_INPUT)  # no .onnx: a graph's JSON
+        self.refused(self.execute("import", named, "-o", "m.json"), USAGE, "would replace")
+        self.assertEqual((self.folder / "m.safetensors").read_bytes(), small())
+
 
 class Refusals(ImportTest):
     def test_an_absent_constant(self):
@@ -577,7 +630,8 @@ class Refusals(ImportTest):
     def test_numbers_that_json_has_no_word_for(self):
         pads = onnx.tensor("p", [8], [0, 0, 1, 1, 0, 0, 1, 1], onnx.INT64)
         low = onnx.tensor("v", [], [-float("inf")])
-        self.bad(one("Pad", [2, 4, 4], 11, ("x", "p", "v"), [pads, low]), "-inf", "finite")
+        self.assertLess(self.ops(one("Pad", [2, 4, 4], 11, ("x", "p", "v"), [pads, low]))[0][2]["value"], -3e38)
+        self.bad(one("Pad", [2, 4, 4], 11, ("x", "p", "v"), [pads, onnx.tensor("v", [], [float("nan")])]), "nan")
         self.bad(one("LeakyRelu", [4], alpha=float("nan")), "alpha", "nan", "finite")
         self.assertLess(self.ops(one("Clip", [4], 12, ("x", "v"), [low]))[0][2]["min"], -3e38)
 

@@ -2,7 +2,7 @@
 import json
 
 import harness
-from harness import ROOT, TINY_OUTPUT, CommandTest, elements, npy, read_npy
+from harness import FAILURE, ROOT, TINY_OUTPUT, USAGE, CommandTest, elements, npy, read_npy
 
 
 class Run(CommandTest):
@@ -100,6 +100,31 @@ class Values(CommandTest):
         shape, found = read_npy(self.folder / "y.npy")
         self.assertEqual(shape, (1, 3, 8, 8))
         self.assertEqual(list(found), [max(v, 0.0) for v in values])
+
+    def test_several_inputs_and_outputs(self):
+        def pair(g):
+            g["inputs"] = [{"name": "a", "shape": [1, 2]}, {"name": "a=b", "shape": [1, 2]}]
+            g["nodes"] = [{"name": "sum", "op": "Add", "inputs": ["a", "a=b"]},
+                          {"name": "difference", "op": "Sub", "inputs": ["a", "a=b"]}]
+            g["outputs"] = ["sum", "difference"]
+            g.pop("weights", None)
+
+        model = self.model(pair)
+        a, b = (self.file(name, npy((1, 2), values)) for name, values in (("a.npy", (1.0, 2.0)), ("b.npy", (0.5, 4.0))))
+        inputs = ["--input", f"a={a}", "--input", f"a=b={b}"]
+        self.accepted(self.run_tiny(*inputs, "--output", "sum=s.npy", "--output", "difference=d.npy", model=model))
+        self.assertEqual(list(read_npy(self.folder / "s.npy")[1]), [1.5, 6.0])
+        self.assertEqual(list(read_npy(self.folder / "d.npy")[1]), [0.5, -2.0])
+        self.accepted(self.run_tiny(*inputs, "--output", "difference=only.npy", model=model))
+        self.assertEqual(list(read_npy(self.folder / "only.npy")[1]), [0.5, -2.0])
+        for args, told in ((["--input", a], ("2 of them", "NAME=FILE")), (["--output", "y.npy"], ("2 of them", "sum=y.npy")),
+                           (["--input", f"a={a}"], ("a=b", "not given")), ([*inputs, "--input", f"a={b}"], ("twice",)),
+                           (["--input", f"c={a}"], ("NAME=FILE",)), ([*inputs, "--output", f"sum={a}"], ("would replace",)),
+                           (["--output", "sum=-"], ("wanted a file",)), (["--input", "a="], ("NAME=FILE",))):
+            with self.subTest(args):
+                self.refused(self.run_tiny(*args, model=model), USAGE, *told)
+        self.refused(self.run_tiny(*inputs, "--output", "sum=nowhere/y.npy", model=model), FAILURE, "nowhere")
+        self.assertFalse((self.folder / "y.npy").exists())
 
     def output(self, *args):
         self.accepted(self.run_tiny("--output", "y.npy", *args))

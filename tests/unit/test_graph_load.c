@@ -135,6 +135,9 @@ static const bad_document bad_documents[] = {
     {ATTRS("Slice", "'starts':[0],'ends':[1],'axes':[1],'steps':[0]"), "attrs.steps"},
     {ATTRS("Resize", "'sizes':[0,4]"), "attrs.sizes"},
     {ATTRS("Resize", "'sizes':[4,4],'scales':[1.5,0]"), "attrs.scales"},
+    {ATTRS("Resize", "'sizes':[4,4],'antialias':1"), "attrs.antialias"},
+    {ATTRS("Resize", "'sizes':[4,4],'scales':[1,0.06],'mode':'linear','antialias':true"),
+     "attrs.scales (node \"a\"): found 0.06 for 8 elements with antialias"},
     {ATTRS("Resize", "'sizes':[4,4],'mode':'area'"), "found \"area\", wanted one of \"nearest\""},
     {ONE("{'name':'a','op':'Concat','inputs':['x','x'],'attrs':{'axis':0}}"),
      "found axis 0 of a symbolic batch"},
@@ -195,6 +198,7 @@ static void test_missing_file(void **state) {
   (void)state;
   cs_graph *graph = NULL;
   assert_fails(cs_graph_load("/nonexistent/g.json", &graph), CS_CODE_IO, "/nonexistent/g.json");
+  assert_fails(cs_graph_load("/nonexistent/g.onnx", &graph), CS_CODE_BAD_INPUT, "cs_graph_import");
 }
 
 static void test_huge_file(void **state) {
@@ -319,7 +323,11 @@ static const char *const movements =
     "'coordinate_transformation_mode':'tf_crop_and_resize','roi':[0,0.5,1,1.5],"
     "'extrapolation_value':3}},"
     "{'name':'cubic','op':'Resize','inputs':['crop'],'attrs':{'sizes':[8,3],'mode':'cubic',"
-    "'scales':[2.25,0.75],'cubic_coeff_a':-0.5,'exclude_outside':true}}";
+    "'scales':[2.25,0.75],'cubic_coeff_a':-0.5,'exclude_outside':true}},"
+    "{'name':'wide','op':'Resize','inputs':['cubic'],'attrs':{'sizes':[4,3],'mode':'linear',"
+    "'antialias':true}},"
+    "{'name':'tf','op':'Resize','inputs':['wide'],'attrs':{'sizes':[2,5],'nearest_mode':'floor',"
+    "'coordinate_transformation_mode':'tf_half_pixel_for_nn'}}";
 
 static void round_trip(const char *nodes, const char *output) {
   cs_graph *graph = graph_of("'N',4,16,16", nodes, output), *again = NULL;
@@ -339,7 +347,7 @@ static void test_round_trip(void **state) {
   (void)state;
   round_trip(every_operator, "'soft'");
   round_trip(later_operators, "'rmin'");
-  round_trip(movements, "'cubic'");
+  round_trip(movements, "'tf'");
 }
 
 /* A hash that changes makes every stored plan stale: this number may change only on purpose. */

@@ -74,6 +74,22 @@ static const struct {
      {2, 3, 1, 2},
      "Resize f32 x=2x3x4x5/nchw y=2x3x1x2/nchw linear asymmetric scales=0.25,0.5",
      48 + 12},
+    {"'N',3,4,5",
+     OP("a", "Resize", "x",
+        "'sizes':[1,2],'scales':[0.25,0.5],'mode':'linear','antialias':true,"
+        "'coordinate_transformation_mode':'asymmetric'"),
+     4,
+     {2, 3, 1, 2},
+     "Resize f32 x=2x3x4x5/nchw y=2x3x1x2/nchw linear asymmetric scales=0.25,0.5 antialias",
+     120 + 12},
+    {"'N',3,4,5",
+     OP("a", "Resize", "x",
+        "'sizes':[2,3],'coordinate_transformation_mode':'tf_half_pixel_for_nn',"
+        "'nearest_mode':'floor','antialias':true"),
+     4,
+     {2, 3, 2, 3},
+     "Resize f32 x=2x3x4x5/nchw y=2x3x2x3/nchw nearest tf_half_pixel_for_nn floor",
+     36 + 36},
 };
 
 static void test_shapes_and_signatures(void **state) {
@@ -92,6 +108,23 @@ static void test_shapes_and_signatures(void **state) {
       free(text);
     }
     cs_graph_destroy(bound);
+    cs_graph_destroy(graph);
+  }
+}
+
+/* From 4 to 2 rows a linear filter meets 4 of them, where it is widened; from 5 to 9 columns 2. */
+static void test_work_of_widened_filters(void **state) {
+  (void)state;
+  for (int widened = 0; widened < 2; widened++) {
+    const char *node =
+        widened ? OP("a", "Resize", "x", "'sizes':[2,9],'mode':'linear','antialias':true")
+                : OP("a", "Resize", "x", "'sizes':[2,9],'mode':'linear'");
+    cs_graph *graph = graph_of("2,3,4,5", node, "'a'");
+    cs_op_desc desc;
+    assert_ok(cs_graph_node_desc(graph, 0, CS_PRECISION_F32, CS_LAYOUT_NCHW, &desc));
+    int64_t elements = widened ? 8 : 4;
+    assert_int_equal(cs_op_reduction(&desc), elements);
+    assert_true(cs_op_flops(&desc) == 2.0 * (double)elements * (2 * 3 * 2 * 9));
     cs_graph_destroy(graph);
   }
 }
@@ -321,6 +354,7 @@ static void test_movements(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_shapes_and_signatures),
+      cmocka_unit_test(test_work_of_widened_filters),
       cmocka_unit_test(test_channel_shuffle_becomes_one_node),
       cmocka_unit_test(test_depth_to_space_becomes_one_node),
       cmocka_unit_test(test_what_is_not_composed),

@@ -1,6 +1,7 @@
 /* An ONNX file cut off at every byte, and with every bit of it changed: it imports or is refused
  * with a message, and reading its parameters stays within it. The sanitizer builds see what does
  * not. */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -152,7 +154,7 @@ static bytes moving_model(void) {
   add_node(&graph, "Transpose", "c", "t", "perm", perm, 4);
   add_node(&graph, "Reshape", "tl", "r", NULL, NULL, 0);
   add_node(&graph, "Pad", "rm", "p", NULL, NULL, 0);
-  add_node(&graph, "Upsample", "pf", "z", NULL, NULL, 0);
+  add_node(&graph, "Resize", "pff", "z", NULL, NULL, 0); /* no roi: it is not read */
   add_node(&graph, "Gather", "zg", "q", "axis", channels, 0);
   add_node(&graph, "DepthToSpace", "q", "d", "blocksize", (const int[]){2}, 0);
   add_node(&graph, "Tile", "dn", "y", NULL, NULL, 0);
@@ -246,6 +248,27 @@ static void test_whole_that_moves(void **state) {
   cs_graph_destroy(graph);
 }
 
+/* Written after it was opened: what is read from then on may be of two files. */
+static void test_written_while_in_use(void **state) {
+  (void)state;
+  bytes model = small_model();
+  cs_graph *graph = NULL;
+  float row[2];
+  write_file(model.data, model.size);
+  cs_status st = cs_graph_import(PATH, &graph);
+  assert_true(st == CS_OK);
+  const cs_param_source *source = graph->param_source;
+  assert_string_equal(source->file_at(source, PATH), PATH);
+  assert_null(source->file_at(source, "/dev/null"));
+  assert_true(source->read(source, "a.weight", 2, 2, row) == CS_OK);
+  assert_int_equal(utimensat(AT_FDCWD, PATH, (const struct timespec[2]){{1, 0}, {1, 0}}, 0), 0);
+  st = source->read(source, "a.weight", 2, 2, row);
+  assert_int_equal(cs_status_code(st), CS_CODE_IO);
+  assert_non_null(strstr(cs_status_message(st), "written while in use"));
+  cs_status_free(st);
+  cs_graph_destroy(graph);
+}
+
 static void cut_off(const bytes *model) {
   int good = 0;
   for (size_t size = 0; size < model->size; size++) good += imports(model->data, size);
@@ -291,6 +314,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_whole),
       cmocka_unit_test(test_whole_that_moves),
+      cmocka_unit_test(test_written_while_in_use),
       cmocka_unit_test(test_cut_off),
       cmocka_unit_test(test_changed_bits),
   };

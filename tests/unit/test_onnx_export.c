@@ -203,6 +203,8 @@ static const op_case op_cases[] = {
      "\"sizes\":[3,5],\"mode\":\"linear\",\"coordinate_transformation_mode\":"
      "\"tf_crop_and_resize\",\"roi\":[0.1,0.0,0.9,1.5],\"extrapolation_value\":3.3",
      18},
+    {"Resize", "\"x\"", "\"sizes\":[3,7],\"mode\":\"linear\",\"antialias\":true", 18},
+    {"Resize", "\"x\"", "\"sizes\":[7,9],\"mode\":\"cubic\",\"antialias\":true", 18},
     {"Identity", "\"x\"", "", 18},
     {"Dropout", "\"x\"", "", 18},
 };
@@ -262,6 +264,37 @@ static void test_transpose_of_other_shapes(void **state) {
   assert_same(again); /* and from then on it is the same */
   cs_graph_destroy(again);
   cs_graph_destroy(graph);
+}
+
+/* tf_half_pixel_for_nn, which opset 18 has not: told in another way, or refused. */
+static void test_tf_half_pixel(void **state) {
+  (void)state;
+#define TF "\"coordinate_transformation_mode\":\"tf_half_pixel_for_nn\",\"sizes\":[5,4]"
+  static const op_case floors = {"Resize", "\"x\"", TF ",\"nearest_mode\":\"floor\"", 18};
+  static const op_case rounds = {"Resize", "\"x\"", TF, 18};
+  static const op_case refused[] = {
+      {"Resize", "\"x\"", TF ",\"nearest_mode\":\"ceil\"", 18},
+      {"Resize", "\"x\"", TF ",\"nearest_mode\":\"round_prefer_ceil\"", 18},
+      {"Resize", "\"x\"", TF ",\"mode\":\"linear\"", 18}};
+  for (int i = 0; i < 2; i++) {
+    cs_graph *graph = graph_of(i ? &rounds : &floors, "\"N\""), *again = NULL;
+    write_graph(graph, NULL);
+    assert_ok(cs_graph_import(PATH, &again));
+    int node = again->values[cs_graph_find_value(again, "it")].producer;
+    const cs_resize_attrs *resize = &again->nodes[node].attrs.resize;
+    assert_int_equal(resize->coordinates, CS_RESIZE_HALF_PIXEL);
+    assert_int_equal(resize->nearest, i ? CS_RESIZE_CEIL : CS_RESIZE_ROUND_PREFER_CEIL);
+    assert_same(again);
+    cs_graph_destroy(again);
+    cs_graph_destroy(graph);
+  }
+  for (int i = 0; i < 3; i++) {
+    cs_onnx_export model = {0};
+    cs_graph *graph = graph_of(&refused[i], "1");
+    assert_refused(cs_onnx_export_encode(graph, "", &model), CS_CODE_BAD_INPUT,
+                   "node \"it\": attribute coordinate_transformation_mode: found tf_half_pixel");
+    cs_graph_destroy(graph);
+  }
 }
 
 /* ---- Names, limits ---- */
@@ -371,6 +404,7 @@ int main(void) {
       cmocka_unit_test(test_mark),
       cmocka_unit_test(test_passes_are_refused),
       cmocka_unit_test(test_transpose_of_other_shapes),
+      cmocka_unit_test(test_tf_half_pixel),
   };
   return cmocka_run_group_tests(tests, NULL, clean);
 }

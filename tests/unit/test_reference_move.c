@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "backend/reference/reference.h"
+#include "graph/resample.h"
 
 #define MOST 64
 
@@ -133,8 +134,91 @@ static void resizes(void **state) {
   expect_row(cubic, 2, 3, WANTED(1, 1.5, 2));
 }
 
+/* What kernels read of an axis by taps is what its windows are: the same elements, the same
+ * weights.
+ */
+static void expect_taps(const cs_resize_axis *axis, int64_t size) {
+  for (int64_t i = 0; i < size; i++) {
+    double weight[CS_RESIZE_TAPS], wanted[MOST] = {0}, found[MOST] = {0};
+    int64_t first = 0;
+    cs_resize_window window = cs_resize_window_of(axis, i);
+    int taps = cs_resize_taps_in(axis->mode, axis, i, &first, weight);
+    assert_int_equal(taps > 0, window.n > 0);
+    for (int t = 0; t < taps; t++) found[cs_resize_inside(axis, first + t)] += weight[t];
+    for (int64_t t = 0; t < window.n; t++)
+      wanted[cs_resize_inside(axis, window.first + t)] += cs_resize_weight(axis, &window, t);
+    for (int k = 0; k < MOST; k++) assert_true(fabs(found[k] - wanted[k]) < 1e-14);
+  }
+}
+
+static void taps_and_windows(void **state) {
+  (void)state;
+  static const int64_t extents[] = {1, 4, 7, 30}, sizes[] = {1, 3, 7, 16, 60};
+  for (int how = 0; how < 7 * 3 * 2; how++)
+    for (int e = 0; e < 4; e++)
+      for (int s = 0; s < 5; s++) {
+        cs_op_desc d = {.op = CS_OP_RESIZE, .n_inputs = 1};
+        d.attrs.resize = (cs_resize_attrs){.sizes = {sizes[s], sizes[s]},
+                                           .roi = {0.1, 0.2, 1.3, 0.7},
+                                           .cubic_coeff_a = -0.6,
+                                           .mode = (cs_resize_mode)(how % 3),
+                                           .coordinates = (cs_resize_coordinates)(how / 6),
+                                           .exclude_outside = how / 3 % 2 != 0};
+        cs_shape in = {4, {1, 1, extents[e], extents[e]}};
+        d.inputs[0] = cs_tensor_dense(&in, CS_DTYPE_F32, CS_LAYOUT_NCHW);
+        for (int i = 0; i < 2; i++) {
+          cs_resize_axis axis;
+          cs_resize_axis_of(&d, i, &axis);
+          expect_taps(&axis, sizes[s]);
+        }
+      }
+}
+
+/* (i + 0.5) / scale. */
+static void resizes_as_tensorflow(void **state) {
+  (void)state;
+  cs_resize_attrs nearest = {.coordinates = CS_RESIZE_TF_HALF_PIXEL_FOR_NN,
+                             .nearest = CS_RESIZE_FLOOR};
+  expect_row(nearest, 3, 6, WANTED(1, 1, 2, 2, 3, 3));
+  expect_row(nearest, 5, 3, WANTED(1, 3, 5));
+  nearest.nearest = CS_RESIZE_CEIL;
+  expect_row(nearest, 3, 6, WANTED(2, 2, 3, 3, 3, 3));
+  expect_row(nearest, 4, 2, WANTED(2, 4));
+}
+
+/* From 4 to 2 the places are 0.5 and 2.5, and a filter reaches twice as far. */
+static void resizes_without_aliasing(void **state) {
+  (void)state;
+  cs_resize_attrs linear = {.mode = CS_RESIZE_LINEAR, .antialias = true};
+  /* Weights 1/8, 3/8, 3/8, 1/8 of elements −1 … 2 and 1 … 4. */
+  expect_row(linear, 4, 2, WANTED(13.0 / 8, 27.0 / 8));
+  expect_row(linear, 2, 4, WANTED(1, 1.25, 1.75, 2));
+  /* One pixel: its place is 1.5, elements −2 … 5 have 1/32, 3/32, 5/32, 7/32, 7/32, … */
+  expect_row(linear, 4, 1, WANTED(2.5));
+  linear.exclude_outside = true;
+  expect_row(linear, 4, 2, WANTED(12.0 / 7, 23.0 / 7));
+  /* By 0.5 though the size is another: places 0.5, 2.5, 4.5. */
+  linear.exclude_outside = false, linear.scales[0] = 1, linear.scales[1] = 0.5;
+  expect_row(linear, 6, 2, WANTED(13.0 / 8, 3.5));
+  /* Elements −3 … 4 of the cubic, a = −0.75, at 1.75, 1.25, 0.75, 0.25 and back: −0.03515625,
+   * −0.10546875, 0.26171875, 0.87890625 halved. */
+  cs_resize_attrs cubic = {.mode = CS_RESIZE_CUBIC, .cubic_coeff_a = -0.75, .antialias = true};
+  expect_row(cubic, 4, 2, WANTED(1.490234375, 3.509765625));
+  cs_resize_attrs nearest = {.nearest = CS_RESIZE_FLOOR, .antialias = true};
+  expect_row(nearest, 4, 2, WANTED(1, 3));
+  /* Both axes: rows 1 2 3 4 and 5 6 7 8 are averaged. */
+  cs_attrs both = {.resize = {.mode = CS_RESIZE_LINEAR, .antialias = true, .sizes = {1, 2}}};
+  expect(CS_OP_RESIZE, (cs_shape){4, {1, 1, 2, 4}}, both, (cs_shape){4, {1, 1, 1, 2}},
+         WANTED(13.0 / 8 + 2, 27.0 / 8 + 2));
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(transposes), cmocka_unit_test(slices),
-                                     cmocka_unit_test(pads), cmocka_unit_test(resizes)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(transposes),
+                                     cmocka_unit_test(slices),
+                                     cmocka_unit_test(pads),
+                                     cmocka_unit_test(resizes),
+                                     cmocka_unit_test(taps_and_windows),
+                                     cmocka_unit_test(resizes_as_tensorflow),
+                                     cmocka_unit_test(resizes_without_aliasing)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

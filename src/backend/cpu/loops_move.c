@@ -85,43 +85,64 @@ void cpu_loop_pad(const cs_op_desc *desc, const float *input, float *output) {
 
 /* ---- Resize ---- */
 
-typedef struct resize_tap {
-  int n;
-  int64_t first;
-  double weight[CS_RESIZE_TAPS];
-} resize_tap;
+/* Channels that share a weight: it is computed once for them. */
+#define RESIZE_CHANNELS 16
 
-static float resize_element(const cs_tensor_desc *in, const cs_resize_axis axes[2],
-                            const float *input, int64_t n, int64_t c, const resize_tap taps[2]) {
-  double sum = 0;
-  for (int r = 0; r < taps[0].n; r++)
-    for (int s = 0; s < taps[1].n; s++) {
-      int64_t y = cs_resize_inside(&axes[0], taps[0].first + r);
-      int64_t x = cs_resize_inside(&axes[1], taps[1].first + s);
-      sum +=
-          taps[0].weight[r] * taps[1].weight[s] * (double)input[cs_tensor_offset4(in, n, c, y, x)];
+typedef struct resize_args {
+  const cs_op_desc *desc;
+  cs_resize_axis axes[2];
+  const float *input;
+} resize_args;
+
+/* The pixel of `count` channels: elements lie offset[k] + y · strides[2] + x · strides[3] from the
+ * input's start. */
+static void resize_sums(const resize_args *a, const cs_resize_window windows[2], int64_t count,
+                        const int64_t offset[RESIZE_CHANNELS], double sum[RESIZE_CHANNELS]) {
+  const int64_t *strides = a->desc->inputs[0].strides;
+  for (int64_t k = 0; k < count; k++) sum[k] = 0;
+  for (int64_t r = 0; r < windows[0].n; r++) {
+    int64_t y = cs_resize_inside(&a->axes[0], windows[0].first + r);
+    double down = cs_resize_weight(&a->axes[0], &windows[0], r);
+    for (int64_t s = 0; s < windows[1].n; s++) {
+      int64_t x = cs_resize_inside(&a->axes[1], windows[1].first + s);
+      double weight = down * cs_resize_weight(&a->axes[1], &windows[1], s);
+      const float *from = a->input + y * strides[2] + x * strides[3];
+      for (int64_t k = 0; k < count; k++) sum[k] += weight * (double)from[offset[k]];
     }
-  return (float)sum;
+  }
+}
+
+static void resize_pixel(const resize_args *a, const cs_resize_window windows[2],
+                         const int64_t at[3], float *output) {
+  const cs_tensor_desc *in = &a->desc->inputs[0], *out = &a->desc->output;
+  int64_t channels = out->shape.dims[1], offset[RESIZE_CHANNELS];
+  double sum[RESIZE_CHANNELS];
+  bool outside = windows[0].n == 0 || windows[1].n == 0;
+  for (int64_t first = 0; first < channels; first += RESIZE_CHANNELS) {
+    int64_t count = cs_min_i64(RESIZE_CHANNELS, channels - first);
+    for (int64_t k = 0; k < count; k++) {
+      offset[k] = cs_tensor_offset4(in, at[0], first + k, 0, 0);
+      sum[k] = a->desc->attrs.resize.extrapolation_value;
+    }
+    if (!outside) resize_sums(a, windows, count, offset, sum);
+    for (int64_t k = 0; k < count; k++)
+      output[cs_tensor_offset4(out, at[0], first + k, at[1], at[2])] = (float)sum[k];
+  }
 }
 
 void cpu_loop_resize(const cs_op_desc *desc, const float *input, float *output) {
-  const cs_tensor_desc *out = &desc->output;
-  const int64_t *dims = out->shape.dims;
-  cs_resize_axis axes[2];
-  for (int i = 0; i < 2; i++) cs_resize_axis_of(desc, i, &axes[i]);
+  const int64_t *dims = desc->output.shape.dims;
+  resize_args a = {.desc = desc, .input = input};
+  for (int i = 0; i < 2; i++) cs_resize_axis_of(desc, i, &a.axes[i]);
   int64_t rows = dims[0] * dims[2];
   CPU_PARALLEL_FOR
   for (int64_t row = 0; row < rows; row++) {
     int64_t n = row / dims[2], h = row % dims[2];
-    resize_tap taps[2];
-    taps[0].n = cs_resize_taps(&axes[0], h, &taps[0].first, taps[0].weight);
+    cs_resize_window windows[2];
+    windows[0] = cs_resize_window_of(&a.axes[0], h);
     for (int64_t w = 0; w < dims[3]; w++) {
-      taps[1].n = cs_resize_taps(&axes[1], w, &taps[1].first, taps[1].weight);
-      bool outside = taps[0].n == 0 || taps[1].n == 0;
-      for (int64_t c = 0; c < dims[1]; c++)
-        output[cs_tensor_offset4(out, n, c, h, w)] =
-            outside ? (float)desc->attrs.resize.extrapolation_value
-                    : resize_element(&desc->inputs[0], axes, input, n, c, taps);
+      windows[1] = cs_resize_window_of(&a.axes[1], w);
+      resize_pixel(&a, windows, (const int64_t[]){n, h, w}, output);
     }
   }
 }

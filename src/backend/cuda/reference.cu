@@ -208,18 +208,20 @@ __device__ RefSum ref_move(const RefParams &p, const int64_t (&at)[4]) {
 }
 
 __device__ RefSum ref_resize(const RefParams &p, int64_t n, int64_t c, int64_t h, int64_t w) {
-  double down[CS_RESIZE_TAPS], across[CS_RESIZE_TAPS], outside = p.attrs.resize.extrapolation_value;
-  int64_t first_y, first_x;
-  int rows = cs_resize_taps(&p.resize[0], h, &first_y, down);
-  int columns = cs_resize_taps(&p.resize[1], w, &first_x, across);
-  if (rows == 0 || columns == 0) return {outside, fabs(outside)};
+  double outside = p.attrs.resize.extrapolation_value;
+  cs_resize_window rows = cs_resize_window_of(&p.resize[0], h);
+  cs_resize_window columns = cs_resize_window_of(&p.resize[1], w);
+  if (rows.n == 0 || columns.n == 0) return {outside, fabs(outside)};
   RefSum sum = {0, 0};
-  for (int r = 0; r < rows; r++)
-    for (int s = 0; s < columns; s++) {
-      int64_t y = cs_resize_inside(&p.resize[0], first_y + r);
-      int64_t x = cs_resize_inside(&p.resize[1], first_x + s);
-      ref_add(&sum, down[r] * across[s] * ref_load(p.in[0], n, c, y, x));
+  for (int64_t r = 0; r < rows.n; r++) {
+    double down = cs_resize_weight(&p.resize[0], &rows, r);
+    int64_t y = cs_resize_inside(&p.resize[0], rows.first + r);
+    for (int64_t s = 0; s < columns.n; s++) {
+      int64_t x = cs_resize_inside(&p.resize[1], columns.first + s);
+      double across = cs_resize_weight(&p.resize[1], &columns, s);
+      ref_add(&sum, down * across * ref_load(p.in[0], n, c, y, x));
     }
+  }
   return sum;
 }
 

@@ -35,17 +35,17 @@ void ref_pad_plane(const ref_args *args, int64_t plane) {
 /* One output element from an image's plane. */
 static void resize_element(const double *image, const cs_resize_axis axes[2], int64_t oy,
                            int64_t ox, double *value, double *magnitude) {
-  double down[CS_RESIZE_TAPS], across[CS_RESIZE_TAPS];
-  int64_t first_y, first_x;
-  int rows = cs_resize_taps(&axes[0], oy, &first_y, down);
-  int columns = cs_resize_taps(&axes[1], ox, &first_x, across);
-  if (rows == 0 || columns == 0) return;
+  cs_resize_window rows = cs_resize_window_of(&axes[0], oy);
+  cs_resize_window columns = cs_resize_window_of(&axes[1], ox);
+  if (rows.n == 0 || columns.n == 0) return;
   *value = *magnitude = 0;
-  for (int r = 0; r < rows; r++)
-    for (int c = 0; c < columns; c++) {
-      int64_t y = cs_resize_inside(&axes[0], first_y + r);
-      int64_t x = cs_resize_inside(&axes[1], first_x + c);
-      double term = down[r] * across[c] * image[y * axes[1].extent + x];
+  for (int64_t r = 0; r < rows.n; r++)
+    for (int64_t c = 0; c < columns.n; c++) {
+      int64_t y = cs_resize_inside(&axes[0], rows.first + r);
+      int64_t x = cs_resize_inside(&axes[1], columns.first + c);
+      double weight =
+          cs_resize_weight(&axes[0], &rows, r) * cs_resize_weight(&axes[1], &columns, c);
+      double term = weight * image[y * axes[1].extent + x];
       *value += term, *magnitude += fabs(term);
     }
 }
