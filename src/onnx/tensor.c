@@ -325,9 +325,23 @@ static void read_elements(const cs_onnx_tensor *tensor, sink *to) {
   }
 }
 
+/* Half floats, of one kind or the other: what large models have, and worth a loop of their own. */
+static void widen(const uint8_t *data, bool half, int64_t count, float *out) {
+  for (int64_t i = 0; i < count; i++) {
+    uint16_t bits;
+    memcpy(&bits, data + (size_t)i * sizeof bits, sizeof bits);
+    out[i] = half ? cs_f16_to_f32(bits) : cs_bf16_to_f32(bits);
+  }
+}
+
 void cs_onnx_tensor_f32(const cs_onnx_tensor *tensor, int64_t first, int64_t count, float *out) {
   if (tensor->data && tensor->dtype == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT) {
     memcpy(out, tensor->data + (size_t)first * sizeof *out, (size_t)count * sizeof *out);
+    return;
+  }
+  bool half = tensor->dtype == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16;
+  if (tensor->data && (half || tensor->dtype == ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16)) {
+    widen(tensor->data + (size_t)first * sizeof(uint16_t), half, count, out);
     return;
   }
   sink to = {.dtype = tensor->dtype, .first = first, .count = count, .reals = out};
