@@ -1,6 +1,4 @@
-/* Gemm and MatMul, BatchNormalization, InstanceNormalization, Add and its kin (with constants: a
- * bias, or an affine map).
- */
+/* Gemm and MatMul; Add and its kin (with constants: a bias, or an affine map). */
 #include <math.h>
 #include <string.h>
 
@@ -126,74 +124,6 @@ cs_status cs_onnx_matmul(cs_onnx_node *node) {
   bool images = input.shape.rank == 3 || input.shape.rank == 4;
   if (images && !node->refused) return emit_matmul_of_images(node, &input, weight);
   return emit_gemm(node, &input, weight, false, NULL, 1.0, 1.0);
-}
-
-/* ---- BatchNormalization ---- */
-
-cs_status cs_onnx_batch_norm(cs_onnx_node *node) {
-  static const char *const names[] = {"weight", "bias", "running_mean", "running_var"};
-  cs_onnx_data input, data;
-  cs_onnx_value *constants[4];
-  cs_attrs attrs = {0};
-  bool there, all = true, row = false;
-  char text[CS_TEXT_SIZE];
-  CS_RETURN_IF_ERROR(cs_onnx_real(node, "epsilon", 1e-5, &attrs.batch_norm.epsilon));
-  CS_RETURN_IF_ERROR(cs_onnx_want_int(node, "training_mode", 0, 0));
-  /* Until opset 8: statistics per channel (1) or per element. */
-  CS_RETURN_IF_ERROR(cs_onnx_want_int(node, "spatial", 1, 1));
-  for (size_t i = 0; i < 4; i++) {
-    CS_RETURN_IF_ERROR(cs_onnx_constant_in(node, 1 + i, false, &constants[i]));
-    all = all && constants[i];
-  }
-  CS_RETURN_IF_ERROR(cs_onnx_data_in(node, 0, &input, &there));
-  if (!there || !all || node->refused) return CS_OK;
-  if (input.shape.rank != 2) CS_RETURN_IF_ERROR(cs_onnx_as_images(node, &input, &row, &there));
-  if (!there) return CS_OK;
-  int64_t channels = input.shape.dims[1];
-  for (size_t i = 0; i < 4; i++) {
-    const cs_shape *shape = &constants[i]->data.shape;
-    if (shape->rank == 1 && shape->dims[0] == channels) continue;
-    return cs_onnx_refuse(node, "input %zu: found shape %s, wanted [%lld]", 1 + i,
-                          cs_shape_text(shape, text), (long long)channels);
-  }
-  CS_RETURN_IF_ERROR(cs_onnx_emit(node, row ? cs_op_name(CS_OP_BATCH_NORM) : NULL, CS_OP_BATCH_NORM,
-                                  &attrs, &input, 1, &data));
-  for (size_t i = 0; i < 4; i++) {
-    cs_onnx_param param = {.scale = 1.0, .count = channels};
-    CS_RETURN_IF_ERROR(cs_onnx_add_param(node, &data, names[i], constants[i], param));
-  }
-  return cs_onnx_give_images(node, &data, row);
-}
-
-cs_status cs_onnx_instance_norm(cs_onnx_node *node) {
-  static const char *const names[] = {"weight", "bias"};
-  cs_onnx_data input, data;
-  cs_onnx_value *constants[2];
-  cs_attrs attrs = {0};
-  bool there, row = false;
-  char text[CS_TEXT_SIZE];
-  CS_RETURN_IF_ERROR(cs_onnx_real(node, "epsilon", 1e-5, &attrs.batch_norm.epsilon));
-  for (size_t i = 0; i < 2; i++) {
-    CS_RETURN_IF_ERROR(cs_onnx_constant_in(node, 1 + i, false, &constants[i]));
-  }
-  CS_RETURN_IF_ERROR(cs_onnx_data_in(node, 0, &input, &there));
-  if (!there || !constants[0] || !constants[1] || node->refused) return CS_OK;
-  CS_RETURN_IF_ERROR(cs_onnx_as_images(node, &input, &row, &there));
-  if (!there) return CS_OK;
-  CS_RETURN_IF_ERROR(cs_onnx_emit(node, row ? cs_op_name(CS_OP_INSTANCE_NORM) : NULL,
-                                  CS_OP_INSTANCE_NORM, &attrs, &input, 1, &data));
-  if (node->refused) return CS_OK;
-  int64_t channels = input.shape.dims[1];
-  for (size_t i = 0; i < 2; i++) {
-    const cs_shape *shape = &constants[i]->data.shape;
-    if (shape->rank != 1 || shape->dims[0] != channels) {
-      return cs_onnx_refuse(node, "input %zu: found shape %s, wanted [%lld]", 1 + i,
-                            cs_shape_text(shape, text), (long long)channels);
-    }
-    cs_onnx_param param = {.scale = 1.0, .count = channels};
-    CS_RETURN_IF_ERROR(cs_onnx_add_param(node, &data, names[i], constants[i], param));
-  }
-  return cs_onnx_give_images(node, &data, row);
 }
 
 /* ---- Add, Sub, Mul, Div, Pow, PRelu ---- */
