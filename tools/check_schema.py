@@ -123,41 +123,41 @@ def check_reports(command):
     return wrong
 
 
+def check_told(validator, what, command, changes):
+    """The table that a command prints as JSON, and ways to break it."""
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, timeout=120)
+    told = json.loads(done.stdout)
+    return mismatches(validator, what, told) + accepted_changes(validator, what, told, changes)
+
+
 def check_tradeoff(command):
     """The front of a small network on the CPU."""
-    validator = schema_of("report.schema.json")
     with tempfile.TemporaryDirectory() as cache:
-        done = subprocess.run([command, "plan", ROOT / "tests/data/report/branches.json", "--device", "cpu", "--tradeoff",
-                               "--cache", cache, "--quiet", "--json", "-"],
-                              check=True, stdout=subprocess.PIPE, timeout=120)
-    front = json.loads(done.stdout)
-    wrong = mismatches(validator, "plan --tradeoff", front)
-    wrong += accepted_changes(validator, "plan --tradeoff", front, {
-        "a row of more": lambda r: r["rows"][0].update(extra=1),
-        "a row of less": lambda r: r["rows"][0].pop("arena_bytes"),
-        "no plan": lambda r: r.update(rows=[]),
-        "a limit as text": lambda r: r["rows"][0].update(memory_limit="1 MiB"),
-        "faster than the fastest": lambda r: r["rows"][0].update(slower=0.5),
-        "the rows of another table": lambda r: r.update(table="workspace"),
-        "no policy": lambda r: r["summary"].pop("policy")})
+        wrong = check_told(
+            schema_of("report.schema.json"), "plan --tradeoff",
+            [command, "plan", ROOT / "tests/data/report/branches.json", "--device", "cpu", "--tradeoff", "--cache", cache,
+             "--quiet", "--json", "-"], {
+                "a row of more": lambda r: r["rows"][0].update(extra=1),
+                "a row of less": lambda r: r["rows"][0].pop("arena_bytes"),
+                "no plan": lambda r: r.update(rows=[]),
+                "a limit as text": lambda r: r["rows"][0].update(memory_limit="1 MiB"),
+                "faster than the fastest": lambda r: r["rows"][0].update(slower=0.5),
+                "the rows of another table": lambda r: r.update(table="workspace"),
+                "no policy": lambda r: r["summary"].pop("policy")})
     print(f"1 front checked, {wrong} mismatches")
     return wrong
 
 
 def check_layers(command):
     """Layers of a graph, with views and windows and without."""
-    validator = schema_of("report.schema.json")
-    done = subprocess.run([command, "inspect", ROOT / "models/googlenet.json", "--json", "-"], check=True,
-                          stdout=subprocess.PIPE, timeout=120)
-    layers = json.loads(done.stdout)
-    wrong = mismatches(validator, "inspect", layers)
-    wrong += accepted_changes(validator, "inspect", layers, {
-        "a row of more": lambda r: r["rows"][0].update(extra=1),
-        "a row of less": lambda r: r["rows"][0].pop("flops"),
-        "a device": lambda r: r.update(device={"name": "", "identity": ""}),
-        "bytes as text": lambda r: r["rows"][0].update(bytes="1 kB"),
-        "the rows of another table": lambda r: r.update(table="workspace"),
-        "no width": lambda r: r["summary"].pop("width")})
+    wrong = check_told(
+        schema_of("report.schema.json"), "inspect", [command, "inspect", ROOT / "models/googlenet.json", "--json", "-"], {
+            "a row of more": lambda r: r["rows"][0].update(extra=1),
+            "a row of less": lambda r: r["rows"][0].pop("flops"),
+            "a device": lambda r: r.update(device={"name": "", "identity": ""}),
+            "bytes as text": lambda r: r["rows"][0].update(bytes="1 kB"),
+            "the rows of another table": lambda r: r.update(table="workspace"),
+            "no width": lambda r: r["summary"].pop("width")})
     print(f"1 graph's layers checked, {wrong} mismatches")
     return wrong
 
@@ -168,11 +168,7 @@ def check_comparison(command):
     results, wrong = ROOT / "bench/results", 0
     for a, b in (("2026-11-28-h200-second-peers.jsonl", "2026-11-28-h200-first-peers.jsonl"),
                  ("2026-11-29-h200-tuned-throughput.jsonl", "2026-11-29-h200-whole-throughput.jsonl")):
-        done = subprocess.run([command, "compare", results / a, results / b, "--json", "-"], check=True,
-                              stdout=subprocess.PIPE, timeout=120)
-        told = json.loads(done.stdout)
-        wrong += mismatches(validator, f"compare {a}", told)
-        wrong += accepted_changes(validator, f"compare {a}", told, {
+        wrong += check_told(validator, f"compare {a}", [command, "compare", results / a, results / b, "--json", "-"], {
             "a row of more": lambda r: r["rows"][0].update(extra=1),
             "a row of less": lambda r: r["rows"][0].pop("a_low"),
             "a model for all": lambda r: r.update(model="googlenet"),

@@ -133,6 +133,25 @@ static void remove_leftovers(const char *path) {
   free(directory);
 }
 
+cs_status cs_file_check_unchanged(int fd, const char *path, size_t size,
+                                  const struct timespec *modified) {
+  struct stat info;
+  if (fstat(fd, &info) != 0) return cs_io_error(path, "read", errno);
+  if ((uintmax_t)info.st_size != size) {
+    return cs_error(CS_CODE_IO,
+                    "%s: found %lld bytes, wanted the %zu that it had when it was opened: it was "
+                    "written while in use",
+                    path, (long long)info.st_size, size);
+  }
+  if (info.st_mtim.tv_sec != modified->tv_sec || info.st_mtim.tv_nsec != modified->tv_nsec) {
+    return cs_error(CS_CODE_IO,
+                    "%s: found it modified since it was opened, wanted a file that stays as it is: "
+                    "it was written while in use",
+                    path);
+  }
+  return CS_OK;
+}
+
 cs_status cs_file_check_replace(const char *path) {
   char *temporary = NULL;
   int fd;

@@ -2,6 +2,8 @@
 #ifndef CONVSCHED_BASE_FILE_H_
 #define CONVSCHED_BASE_FILE_H_
 
+#include <time.h>
+
 #include "base/base.h"
 
 /* Reads a file of at most `limit` bytes; a NUL is appended behind *length. BAD_INPUT if larger. */
@@ -22,6 +24,9 @@ cs_status cs_file_writer_commit(cs_file_writer *writer) CS_MUST_USE;
 void cs_file_writer_abandon(cs_file_writer *writer);
 /* What is there and no file (a folder, a device, a pipe) cannot be replaced by a rename. */
 bool cs_file_is_in_place(const char *path);
+/* IO where an open file has another size or time of modification than it had when it was opened. */
+cs_status cs_file_check_unchanged(int fd, const char *path, size_t size,
+                                  const struct timespec *modified) CS_MUST_USE;
 /* IO now where cs_file_replace would fail later because of the folder, a permission or a folder in
  * its place. Leaves nothing behind, and an existing file as it is. */
 cs_status cs_file_check_replace(const char *path) CS_MUST_USE;

@@ -219,9 +219,10 @@ cs_status cs_onnx_emit_affine(cs_onnx_node *node, const char *suffix, const cs_o
  * `b` NULL: of one. */
 cs_status cs_onnx_step(cs_onnx_node *node, cs_op op, const cs_attrs *attrs, const cs_onnx_data *a,
                        const cs_onnx_data *b, cs_onnx_data *out) CS_MUST_USE;
-/* … of a tensor and one number. */
-cs_status cs_onnx_step_number(cs_onnx_node *node, cs_op op, const cs_onnx_data *a, double number,
-                              bool number_first, cs_onnx_data *out) CS_MUST_USE;
+/* A binary operator of a tensor and one number; named as cs_onnx_emit does. */
+cs_status cs_onnx_emit_number(cs_onnx_node *node, const char *suffix, cs_op op,
+                              const cs_onnx_data *a, double number, bool number_first,
+                              cs_onnx_data *out) CS_MUST_USE;
 
 /* ---- The operators ---- */
 typedef struct cs_onnx_operator {

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "onnx/wire.h"
 
 /* ---- Mapped files ---- */
@@ -48,17 +49,7 @@ static cs_status map_file(const char *path, cs_onnx_mapping *out) {
 }
 
 static cs_status check_unchanged(const cs_onnx_mapping *mapping) {
-  struct stat info;
-  if (fstat(mapping->fd, &info) != 0) return cs_io_error(mapping->path, "read", errno);
-  if ((uintmax_t)info.st_size == mapping->size && info.st_mtim.tv_sec == mapping->modified.tv_sec &&
-      info.st_mtim.tv_nsec == mapping->modified.tv_nsec) {
-    return CS_OK;
-  }
-  return cs_error(
-      CS_CODE_IO,
-      "%s: found it modified since it was opened, wanted a file that stays as it is: it "
-      "was written while in use",
-      mapping->path);
+  return cs_file_check_unchanged(mapping->fd, mapping->path, mapping->size, &mapping->modified);
 }
 
 cs_status cs_onnx_model_check_unchanged(const cs_onnx_model *model) {
@@ -67,6 +58,17 @@ cs_status cs_onnx_model_check_unchanged(const cs_onnx_model *model) {
     CS_RETURN_IF_ERROR(check_unchanged(&model->external[i]));
   }
   return CS_OK;
+}
+
+static bool holds(const cs_onnx_mapping *mapping, const uint8_t *at) {
+  return mapping->data && at >= mapping->data && at < mapping->data + mapping->size;
+}
+
+cs_status cs_onnx_model_check_at(const cs_onnx_model *model, const uint8_t *at) {
+  for (size_t i = 0; i < model->n_external; i++) {
+    if (holds(&model->external[i], at)) return check_unchanged(&model->external[i]);
+  }
+  return check_unchanged(&model->file);
 }
 
 static bool is_of(const cs_onnx_mapping *mapping, const struct stat *other) {

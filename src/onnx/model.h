@@ -47,6 +47,8 @@ cs_status cs_onnx_model_external(cs_onnx_model *model, const char *tensor, const
 
 /* IO: one of the files was written since it was opened, so that what is read is of two states. */
 cs_status cs_onnx_model_check_unchanged(const cs_onnx_model *model) CS_MUST_USE;
+/* The same of the one that holds this byte of elements (NULL: they are in the model's own). */
+cs_status cs_onnx_model_check_at(const cs_onnx_model *model, const uint8_t *at) CS_MUST_USE;
 /* The path of that one of the files which `path` names, too; NULL: none. */
 const char *cs_onnx_model_file_at(const cs_onnx_model *model, const char *path);
 

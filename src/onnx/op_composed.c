@@ -10,19 +10,14 @@ cs_status cs_onnx_step(cs_onnx_node *node, cs_op op, const cs_attrs *attrs, cons
   return cs_onnx_emit(node, cs_op_name(op), op, attrs, inputs, b ? 2 : 1, out);
 }
 
-/* Called like the node itself where `last`. */
-static cs_status with_number(cs_onnx_node *node, cs_op op, const cs_onnx_data *a, double number,
-                             bool number_first, bool last, cs_onnx_data *out) {
-  cs_attrs attrs = {.binary = {.operand = {1, {1}}, .operand_first = number_first}};
+cs_status cs_onnx_emit_number(cs_onnx_node *node, const char *suffix, cs_op op,
+                              const cs_onnx_data *a, double number, bool number_first,
+                              cs_onnx_data *out) {
+  const cs_attrs attrs = {.binary = {.operand = {1, {1}}, .operand_first = number_first}};
   const cs_onnx_param fill = {.fill = number, .count = 1};
-  const cs_onnx_data input = *a;
-  CS_RETURN_IF_ERROR(cs_onnx_emit(node, last ? NULL : cs_op_name(op), op, &attrs, &input, 1, out));
+  const cs_onnx_data input = *a; /* *out may be the same */
+  CS_RETURN_IF_ERROR(cs_onnx_emit(node, suffix, op, &attrs, &input, 1, out));
   return cs_onnx_add_param(node, out, "weight", NULL, fill);
-}
-
-cs_status cs_onnx_step_number(cs_onnx_node *node, cs_op op, const cs_onnx_data *a, double number,
-                              bool number_first, cs_onnx_data *out) {
-  return with_number(node, op, a, number, number_first, false, out);
 }
 
 /* ---- Of one tensor ---- */
@@ -32,7 +27,7 @@ cs_status cs_onnx_reciprocal(cs_onnx_node *node) {
   bool there;
   CS_RETURN_IF_ERROR(cs_onnx_data_in(node, 0, &input, &there));
   if (!there) return CS_OK;
-  CS_RETURN_IF_ERROR(with_number(node, CS_OP_DIV, &input, 1.0, true, true, &made));
+  CS_RETURN_IF_ERROR(cs_onnx_emit_number(node, NULL, CS_OP_DIV, &input, 1.0, true, &made));
   cs_onnx_give(node, &made);
   return CS_OK;
 }
@@ -56,7 +51,8 @@ cs_status cs_onnx_softsign(cs_onnx_node *node) {
   CS_RETURN_IF_ERROR(cs_onnx_data_in(node, 0, &input, &there));
   if (!there) return CS_OK;
   CS_RETURN_IF_ERROR(cs_onnx_step(node, CS_OP_ABS, NULL, &input, NULL, &size));
-  CS_RETURN_IF_ERROR(cs_onnx_step_number(node, CS_OP_ADD, &size, 1.0, false, &size));
+  CS_RETURN_IF_ERROR(
+      cs_onnx_emit_number(node, cs_op_name(CS_OP_ADD), CS_OP_ADD, &size, 1.0, false, &size));
   const cs_onnx_data parts[2] = {input, size};
   return cs_onnx_become(node, CS_OP_DIV, NULL, parts, 2);
 }

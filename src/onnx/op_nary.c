@@ -25,17 +25,6 @@ static cs_status first_data(cs_onnx_node *node, size_t *first) {
   return cs_onnx_refuse(node, "found %zu constants, wanted what the network computes", n);
 }
 
-/* A mean's division. */
-static cs_status divide(cs_onnx_node *node, double by, cs_onnx_data *sum) {
-  cs_attrs attrs = {.binary = {.operand = {1, {1}}}};
-  cs_onnx_data mean;
-  CS_RETURN_IF_ERROR(cs_onnx_emit(node, NULL, CS_OP_MUL, &attrs, sum, 1, &mean));
-  cs_onnx_param param = {.fill = 1.0 / by, .count = 1};
-  CS_RETURN_IF_ERROR(cs_onnx_add_param(node, &mean, "weight", NULL, param));
-  *sum = mean;
-  return CS_OK;
-}
-
 /* The last one of the chain has the node's name. */
 cs_status cs_onnx_nary(cs_onnx_node *node) {
   const char *name = node->proto->op_type;
@@ -58,7 +47,10 @@ cs_status cs_onnx_nary(cs_onnx_node *node) {
       CS_RETURN_IF_ERROR(cs_onnx_emit_operand(node, suffix, op, &pair[0], input, false, &made));
     }
   }
-  if (mean && !node->refused) CS_RETURN_IF_ERROR(divide(node, (double)n, &made));
+  if (mean && !node->refused) {
+    CS_RETURN_IF_ERROR(
+        cs_onnx_emit_number(node, NULL, CS_OP_MUL, &made, 1.0 / (double)n, false, &made));
+  }
   cs_onnx_give(node, &made);
   return CS_OK;
 }

@@ -14,62 +14,56 @@ static cs_status want_per_channel(cs_onnx_node *node, cs_onnx_value *const *cons
   return CS_OK;
 }
 
-/* ---- BatchNormalization ---- */
-
-cs_status cs_onnx_batch_norm(cs_onnx_node *node) {
-  static const char *const names[] = {"weight", "bias", "running_mean", "running_var"};
-  cs_onnx_data input, data;
-  cs_onnx_value *constants[4];
-  cs_attrs attrs = {0};
-  bool there, all = true, row = false;
-  CS_RETURN_IF_ERROR(cs_onnx_real(node, "epsilon", 1e-5, &attrs.batch_norm.epsilon));
-  CS_RETURN_IF_ERROR(cs_onnx_want_int(node, "training_mode", 0, 0));
-  /* Until opset 8: statistics per channel (1) or per element. */
-  CS_RETURN_IF_ERROR(cs_onnx_want_int(node, "spatial", 1, 1));
-  for (size_t i = 0; i < 4; i++) {
+/* Input 0 as images (a matrix stays where it may be one), and the constants behind it. *there: all
+ * of them are. */
+static cs_status read_inputs(cs_onnx_node *node, size_t n, bool may_be_matrix,
+                             cs_onnx_value **constants, cs_onnx_data *input, bool *row,
+                             bool *there) {
+  bool all = true;
+  *row = false;
+  for (size_t i = 0; i < n; i++) {
     CS_RETURN_IF_ERROR(cs_onnx_constant_in(node, 1 + i, false, &constants[i]));
     all = all && constants[i];
   }
-  CS_RETURN_IF_ERROR(cs_onnx_data_in(node, 0, &input, &there));
-  if (!there || !all || node->refused) return CS_OK;
-  if (input.shape.rank != 2) CS_RETURN_IF_ERROR(cs_onnx_as_images(node, &input, &row, &there));
+  CS_RETURN_IF_ERROR(cs_onnx_data_in(node, 0, input, there));
+  *there = *there && all && !node->refused;
+  if (!*there || (may_be_matrix && input->shape.rank == 2)) return CS_OK;
+  return cs_onnx_as_images(node, input, row, there);
+}
+
+/* ---- BatchNormalization, InstanceNormalization: the same here, with n parameters ---- */
+
+static cs_status normalize(cs_onnx_node *node, cs_op op, const cs_attrs *attrs, size_t n) {
+  static const char *const names[] = {"weight", "bias", "running_mean", "running_var"};
+  cs_onnx_data input, data;
+  cs_onnx_value *constants[4];
+  bool there, row;
+  CS_RETURN_IF_ERROR(read_inputs(node, n, op == CS_OP_BATCH_NORM, constants, &input, &row, &there));
   if (!there) return CS_OK;
   int64_t channels = input.shape.dims[1];
-  CS_RETURN_IF_ERROR(want_per_channel(node, constants, 4, channels));
+  CS_RETURN_IF_ERROR(want_per_channel(node, constants, n, channels));
   if (node->refused) return CS_OK;
-  CS_RETURN_IF_ERROR(cs_onnx_emit(node, row ? cs_op_name(CS_OP_BATCH_NORM) : NULL, CS_OP_BATCH_NORM,
-                                  &attrs, &input, 1, &data));
-  for (size_t i = 0; i < 4; i++) {
+  CS_RETURN_IF_ERROR(cs_onnx_emit(node, row ? cs_op_name(op) : NULL, op, attrs, &input, 1, &data));
+  for (size_t i = 0; i < n; i++) {
     cs_onnx_param param = {.scale = 1.0, .count = channels};
     CS_RETURN_IF_ERROR(cs_onnx_add_param(node, &data, names[i], constants[i], param));
   }
   return cs_onnx_give_images(node, &data, row);
 }
 
-cs_status cs_onnx_instance_norm(cs_onnx_node *node) {
-  static const char *const names[] = {"weight", "bias"};
-  cs_onnx_data input, data;
-  cs_onnx_value *constants[2];
+cs_status cs_onnx_batch_norm(cs_onnx_node *node) {
   cs_attrs attrs = {0};
-  bool there, row = false;
   CS_RETURN_IF_ERROR(cs_onnx_real(node, "epsilon", 1e-5, &attrs.batch_norm.epsilon));
-  for (size_t i = 0; i < 2; i++) {
-    CS_RETURN_IF_ERROR(cs_onnx_constant_in(node, 1 + i, false, &constants[i]));
-  }
-  CS_RETURN_IF_ERROR(cs_onnx_data_in(node, 0, &input, &there));
-  if (!there || !constants[0] || !constants[1] || node->refused) return CS_OK;
-  CS_RETURN_IF_ERROR(cs_onnx_as_images(node, &input, &row, &there));
-  if (!there) return CS_OK;
-  int64_t channels = input.shape.dims[1];
-  CS_RETURN_IF_ERROR(want_per_channel(node, constants, 2, channels));
-  if (node->refused) return CS_OK;
-  CS_RETURN_IF_ERROR(cs_onnx_emit(node, row ? cs_op_name(CS_OP_INSTANCE_NORM) : NULL,
-                                  CS_OP_INSTANCE_NORM, &attrs, &input, 1, &data));
-  for (size_t i = 0; i < 2; i++) {
-    cs_onnx_param param = {.scale = 1.0, .count = channels};
-    CS_RETURN_IF_ERROR(cs_onnx_add_param(node, &data, names[i], constants[i], param));
-  }
-  return cs_onnx_give_images(node, &data, row);
+  CS_RETURN_IF_ERROR(cs_onnx_want_int(node, "training_mode", 0, 0));
+  /* Until opset 8: statistics per channel (1) or per element. */
+  CS_RETURN_IF_ERROR(cs_onnx_want_int(node, "spatial", 1, 1));
+  return normalize(node, CS_OP_BATCH_NORM, &attrs, 4);
+}
+
+cs_status cs_onnx_instance_norm(cs_onnx_node *node) {
+  cs_attrs attrs = {0};
+  CS_RETURN_IF_ERROR(cs_onnx_real(node, "epsilon", 1e-5, &attrs.batch_norm.epsilon));
+  return normalize(node, CS_OP_INSTANCE_NORM, &attrs, 2);
 }
 
 /* ---- GroupNormalization ---- */
@@ -94,15 +88,10 @@ cs_status cs_onnx_group_norm(cs_onnx_node *node) {
   cs_onnx_value *constants[2];
   double epsilon;
   int64_t groups;
-  bool there, row = false;
+  bool there, row;
   CS_RETURN_IF_ERROR(cs_onnx_real(node, "epsilon", 1e-5, &epsilon));
   CS_RETURN_IF_ERROR(cs_onnx_int(node, "num_groups", 0, &groups));
-  for (size_t i = 0; i < 2; i++) {
-    CS_RETURN_IF_ERROR(cs_onnx_constant_in(node, 1 + i, false, &constants[i]));
-  }
-  CS_RETURN_IF_ERROR(cs_onnx_data_in(node, 0, &input, &there));
-  if (!there || !constants[0] || !constants[1] || node->refused) return CS_OK;
-  CS_RETURN_IF_ERROR(cs_onnx_as_images(node, &input, &row, &there));
+  CS_RETURN_IF_ERROR(read_inputs(node, 2, false, constants, &input, &row, &there));
   if (!there) return CS_OK;
   int64_t channels = input.shape.dims[1];
   if (groups < 1 || channels % groups != 0) {
@@ -123,8 +112,8 @@ cs_status cs_onnx_group_norm(cs_onnx_node *node) {
 /* ---- LayerNormalization: what it is made of, mean and variance along the last axes ---- */
 
 /* (x − mean) / √(mean of (x − mean)² + epsilon) */
-static cs_status normalize(cs_onnx_node *node, const cs_onnx_data *x, int64_t axis, double epsilon,
-                           cs_onnx_data *out) {
+static cs_status standardize(cs_onnx_node *node, const cs_onnx_data *x, int64_t axis,
+                             double epsilon, cs_onnx_data *out) {
   cs_attrs mean = {.reduce = {.keepdims = true}};
   cs_onnx_data center, far, square, spread, root;
   for (int64_t i = axis; i < x->shape.rank; i++) mean.reduce.axes[mean.reduce.n_axes++] = i;
@@ -132,7 +121,8 @@ static cs_status normalize(cs_onnx_node *node, const cs_onnx_data *x, int64_t ax
   CS_RETURN_IF_ERROR(cs_onnx_step(node, CS_OP_SUB, NULL, x, &center, &far));
   CS_RETURN_IF_ERROR(cs_onnx_step(node, CS_OP_MUL, NULL, &far, &far, &square));
   CS_RETURN_IF_ERROR(cs_onnx_step(node, CS_OP_REDUCE_MEAN, &mean, &square, NULL, &spread));
-  CS_RETURN_IF_ERROR(cs_onnx_step_number(node, CS_OP_ADD, &spread, epsilon, false, &root));
+  CS_RETURN_IF_ERROR(
+      cs_onnx_emit_number(node, cs_op_name(CS_OP_ADD), CS_OP_ADD, &spread, epsilon, false, &root));
   CS_RETURN_IF_ERROR(cs_onnx_step(node, CS_OP_SQRT, NULL, &root, NULL, &root));
   return cs_onnx_step(node, CS_OP_DIV, NULL, &far, &root, out);
 }
@@ -156,7 +146,7 @@ cs_status cs_onnx_layer_norm(cs_onnx_node *node) {
                           "attribute axis: found %lld of %d axes, wanted one behind the first",
                           (long long)axis, rank);
   }
-  CS_RETURN_IF_ERROR(normalize(node, &input, axis, epsilon, &data));
+  CS_RETURN_IF_ERROR(standardize(node, &input, axis, epsilon, &data));
   CS_RETURN_IF_ERROR(cs_onnx_emit_operand(node, bias ? cs_op_name(CS_OP_MUL) : NULL, CS_OP_MUL,
                                           &data, scale, false, &data));
   if (bias) {

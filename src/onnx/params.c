@@ -79,7 +79,7 @@ static cs_status read_source(const cs_param_source *source, const char *name, in
   }
   if (count == 0) return CS_OK;
   CS_RETURN_IF_ERROR(read_param(param, first, count, out));
-  return param->has_tensor ? cs_onnx_model_check_unchanged(params->model) : CS_OK;
+  return param->has_tensor ? cs_onnx_model_check_at(params->model, param->tensor.data) : CS_OK;
 }
 
 static const char *file_at(const cs_param_source *source, const char *path) {

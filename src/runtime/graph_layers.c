@@ -27,16 +27,8 @@ static cs_status tell(const cs_graph *graph, int64_t batch, cs_precision precisi
 
 cs_status cs_graph_layers(const cs_graph *graph, int64_t batch, cs_precision precision,
                           cs_report **out) {
-  *out = NULL;
-  cs_report *report = cs_calloc(1, sizeof *report);
-  if (!report) return cs_no_memory("a report", sizeof *report);
-  cs_status st = tell(graph, batch, precision, &report->table, NULL);
-  if (st != CS_OK) {
-    cs_report_destroy(report);
-    return st;
-  }
-  *out = report;
-  return CS_OK;
+  cs_table table = {0};
+  return cs_report_give(tell(graph, batch, precision, &table, NULL), &table, out);
 }
 
 cs_status cs_graph_dot(const cs_graph *graph, int64_t batch, cs_precision precision, char **out) {

@@ -76,13 +76,20 @@ cs_status cs_report_create(cs_device *device, const cs_graph *graph,
                     options->struct_size, session_options->struct_size, sizeof *options,
                     sizeof *session_options);
   }
-  cs_report *report = cs_calloc(1, sizeof *report);
-  if (!report) return cs_no_memory("a report", sizeof *report);
-  cs_status st = make_table(device, graph, session_options, options, &report->table);
+  cs_table table = {0};
+  cs_status st = make_table(device, graph, session_options, options, &table);
+  return cs_report_give(st, &table, out);
+}
+
+cs_status cs_report_give(cs_status st, cs_table *table, cs_report **out) {
+  *out = NULL;
+  cs_report *report = st == CS_OK ? cs_calloc(1, sizeof *report) : NULL;
+  if (st == CS_OK && !report) st = cs_no_memory("a report", sizeof *report);
   if (st != CS_OK) {
-    cs_report_destroy(report);
+    cs_table_free(table);
     return st;
   }
+  report->table = *table;
   *out = report;
   return CS_OK;
 }

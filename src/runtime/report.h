@@ -2,10 +2,14 @@
 #ifndef CONVSCHED_RUNTIME_REPORT_H_
 #define CONVSCHED_RUNTIME_REPORT_H_
 
+#include "convsched/convsched.h"
 #include "report/table.h"
 
 struct cs_report {
   cs_table table;
 };
+
+/* A report of a table that was made with status `st`; takes over both. Fails with `st`. */
+cs_status cs_report_give(cs_status st, cs_table *table, cs_report **out) CS_MUST_USE;
 
 #endif

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "graph/op_family.h"
 #include "runtime/safetensors.h"
 
@@ -246,22 +247,7 @@ static cs_status map_file(cs_safetensors *file) {
 }
 
 cs_status cs_safetensors_check_unchanged(const cs_safetensors *file) {
-  struct stat info;
-  if (fstat(file->fd, &info) != 0) return cs_io_error(file->path, "read", errno);
-  if ((uintmax_t)info.st_size != file->map_bytes) {
-    return cs_error(CS_CODE_IO,
-                    "%s: found %lld bytes, wanted the %zu that it had when it was opened: it was "
-                    "written while in use",
-                    file->path, (long long)info.st_size, file->map_bytes);
-  }
-  if (info.st_mtim.tv_sec != file->modified.tv_sec ||
-      info.st_mtim.tv_nsec != file->modified.tv_nsec) {
-    return cs_error(CS_CODE_IO,
-                    "%s: found it modified since it was opened, wanted a file that stays as it is: "
-                    "it was written while in use",
-                    file->path);
-  }
-  return CS_OK;
+  return cs_file_check_unchanged(file->fd, file->path, file->map_bytes, &file->modified);
 }
 
 cs_status cs_safetensors_open(const char *path, cs_safetensors **out) {

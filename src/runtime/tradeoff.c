@@ -84,16 +84,13 @@ cs_status cs_session_tradeoff(const cs_session *session, cs_report **out) {
     return cs_error(CS_CODE_USAGE, "%s: a plan from a file has no alternatives to compare",
                     session->settings.plan_path);
   cs_policy_input input = {0};
-  cs_report *report = cs_calloc(1, sizeof *report);
-  if (!report) return cs_no_memory("a report", sizeof *report);
-  cs_table_init(&report->table, columns, N_COLUMNS);
+  cs_table table;
+  cs_table_init(&table, columns, N_COLUMNS);
   CS_TRY(st, cs_planning_input_open(session, &input), done);
   CS_TRY(st, cs_tradeoff_of(policy, &input, &front), done);
-  add_rows(&front, &report->table);
-  CS_TRY(st, describe(&input, policy, &report->table), done);
-  *out = report, report = NULL;
+  add_rows(&front, &table);
+  st = describe(&input, policy, &table);
 done:
   cs_planning_input_close(&input);
-  cs_report_destroy(report);
-  return st;
+  return cs_report_give(st, &table, out);
 }
