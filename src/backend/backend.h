@@ -129,6 +129,7 @@ typedef struct cs_kernel_counts { /* one kernel of a schedule, counted by itself
 
 typedef struct cs_kernel_trace { /* one kernel as it ran */
   char name[256];
+  int launch;              /* index into the launches; -1: unknown */
   double start_us, end_us; /* from the start of the first kernel */
   int stream;              /* of the device's own numbering; -1: unknown */
   int grid[3], block[3];
@@ -246,7 +247,8 @@ typedef struct cs_backend_vtable {
   /* Optional, the same errors: counters over one whole run, kernels overlapping as they do. */
   cs_status (*schedule_counters_whole)(cs_schedule *schedule, cs_counters *out) CS_MUST_USE;
   /* Optional, the same errors: when each kernel of one run started and ended (with the tracer's
-   * overhead), in order of start. */
+   * overhead), in order of start. A backend without schedule_kernels tells one of every launch,
+   * with its `launch` and the schedule's own number of its stream. */
   cs_status (*schedule_trace)(cs_schedule *schedule, cs_kernel_trace *out, int capacity,
                               int *count) CS_MUST_USE;
   /* Optional (default: nothing known): clocks, temperature, who else is there. */

@@ -5,8 +5,7 @@
 
 #include "base/json.h"
 #include "report/report.h"
-#include "runtime/session.h"
-#include "scheduler/kernel_list.h"
+#include "runtime/kernel_list.h"
 
 static cs_status read_kernels(const cs_session *session, cs_kernel_info **out, int *n) {
   const cs_backend_vtable *vtable = session->device->backend->vtable;
@@ -73,6 +72,27 @@ static cs_status make_kernels(const cs_session *session, cs_kernel_profile **out
   return CS_OK;
 }
 
+cs_status cs_session_kernels_make(const cs_session *session, cs_session_kernels *out) {
+  const cs_backend *backend = session->device->backend;
+  *out = (cs_session_kernels){0};
+  CS_RETURN_IF_ERROR(make_kernels(session, &out->kernels, &out->input.n_kernels));
+  out->input.bound = session->planned.bound;
+  out->input.program = session->planned.program;
+  out->input.plan = session->planned.plan;
+  out->input.device = backend->vtable->info(backend);
+  out->input.kernels = out->kernels;
+  out->input.recorded = cs_device_is_simulated(session->device);
+  cs_status st = cs_kernel_list_make(&out->input, &out->list);
+  if (st != CS_OK) cs_session_kernels_free(out);
+  return st;
+}
+
+void cs_session_kernels_free(cs_session_kernels *kernels) {
+  cs_kernel_list_free(&kernels->list);
+  free(kernels->kernels);
+  *kernels = (cs_session_kernels){0};
+}
+
 /* Names for a person beside the driver's. */
 static cs_status add_short_names(json_t *kernels) {
   size_t i;
@@ -106,22 +126,11 @@ static json_t *head_json(const cs_session *session) {
 
 cs_status cs_session_kernels_json(const cs_session *session, char **out) {
   cs_status st = CS_OK;
-  cs_kernel_profile *kernels = NULL;
-  cs_kernel_list list = {0};
+  cs_session_kernels kernels;
   json_t *json = NULL, *head = NULL;
-  int n = 0;
   *out = NULL;
-  CS_TRY(st, make_kernels(session, &kernels, &n), done);
-  const cs_backend *backend = session->device->backend;
-  cs_kernel_list_input input = {.bound = session->planned.bound,
-                                .program = session->planned.program,
-                                .plan = session->planned.plan,
-                                .device = backend->vtable->info(backend),
-                                .kernels = kernels,
-                                .n_kernels = n,
-                                .recorded = cs_device_is_simulated(session->device)};
-  CS_TRY(st, cs_kernel_list_make(&input, &list), done);
-  CS_TRY(st, cs_kernel_list_json(&list, &input, &json), done);
+  CS_RETURN_IF_ERROR(cs_session_kernels_make(session, &kernels));
+  CS_TRY(st, cs_kernel_list_json(&kernels.list, &kernels.input, &json), done);
   CS_TRY(st, add_short_names(json_object_get(json, "kernels")), done);
   head = head_json(session);
   if (!head || json_object_update(head, json) != 0) {
@@ -131,7 +140,6 @@ cs_status cs_session_kernels_json(const cs_session *session, char **out) {
   st = cs_json_take_text(head, out);
 done:
   json_decref(json);
-  cs_kernel_list_free(&list);
-  free(kernels);
+  cs_session_kernels_free(&kernels);
   return st;
 }

@@ -42,6 +42,7 @@ static void CUPTIAPI buffer_requested(uint8_t **buffer, size_t *size, size_t *ma
 static void describe(const kernel_record *record, cs_kernel_trace *out) {
   memset(out, 0, sizeof(*out));
   snprintf(out->name, sizeof(out->name), "%s", record->name ? record->name : "");
+  out->launch = -1;
   const int grid[3] = {record->gridX, record->gridY, record->gridZ};
   const int block[3] = {record->blockX, record->blockY, record->blockZ};
   memcpy(out->grid, grid, sizeof(grid));
