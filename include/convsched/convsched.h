@@ -483,8 +483,10 @@ typedef enum cs_report_candidates {
 typedef enum cs_report_format {
   CS_REPORT_TEXT, /* aligned for a terminal */
   CS_REPORT_MARKDOWN,
-  CS_REPORT_CSV, /* RFC 4180 */
-  CS_REPORT_JSON /* convsched.report/1 */
+  CS_REPORT_CSV,  /* RFC 4180 */
+  CS_REPORT_JSON, /* convsched.report/1 */
+  CS_REPORT_SVG,  /* of a page's figures alone */
+  CS_REPORT_HTML  /* of a page as a whole */
 } cs_report_format;
 
 /* Fill with cs_report_options_init, then change what is wanted. */
@@ -536,6 +538,47 @@ CS_API void cs_report_destroy(cs_report *report);
 /* Released with cs_string_free. */
 CS_API cs_status cs_report_format_text(const cs_report *report, cs_report_format format,
                                        char **out) CS_MUST_USE;
+
+/* ---- Report pages ---------------------------------------------------------------------------- */
+
+typedef struct cs_page_policy {
+  cs_session *session;
+  const double *samples; /* latencies, microseconds; NULL: not measured */
+  int n_samples;
+} cs_page_policy;
+
+/* Fill with cs_page_options_init, then change what is wanted. Strings and samples stay the caller's
+ * and are read during cs_page_create only. */
+typedef struct cs_page_options {
+  size_t struct_size;             /* set by init; the ABI's version of this struct */
+  const cs_page_policy *policies; /* the baseline first, what the page is about last */
+  int n_policies;
+  const char *no_plans;     /* why there are no policies; NULL where there are */
+  const char *command;      /* as it was given, for the page; NULL: not told */
+  const char *version;      /* of the program, for the page; NULL: the library's */
+  int traced_runs;          /* of each policy; 0: none. Nothing should be timed afterwards */
+  cs_report_options report; /* profile, nodes, candidates; `kind` means nothing here */
+  const char *peers_path; /* records of other systems (`convsched.run/1`, JSON lines); NULL: none */
+} cs_page_options;
+CS_API void cs_page_options_init(cs_page_options *options);
+
+/* A report of a network as one HTML page, and its figures. */
+typedef struct cs_page cs_page;
+/* Reads what is known at the session options' batch and precision, and traces the sessions' plans.
+ * What is not there the page says, with what gives it. `device` may be NULL with a profile's file.
+ * Sessions must outlive the page, graph and device too. Errors: as of cs_report_create, but that
+ * nothing was measured is none; of the file of records IO, BAD_INPUT. */
+CS_API cs_status cs_page_create(cs_device *device, const cs_graph *graph,
+                                const cs_session_options *session_options,
+                                const cs_page_options *options, cs_page **out) CS_MUST_USE;
+CS_API void cs_page_destroy(cs_page *page);
+/* The whole page (`figure` NULL, HTML) or one of its figures: SVG with a style of its own, else the
+ * data behind it; released with cs_string_free. Errors: USAGE (no such figure, with near names;
+ * another format); NOT_FOUND (what it is drawn from is not there: says why). */
+CS_API cs_status cs_page_text(const cs_page *page, const char *figure, cs_report_format format,
+                              char **out) CS_MUST_USE;
+/* USAGE with near names where no figure is called that: known without a page. */
+CS_API cs_status cs_page_check_figure(const char *figure) CS_MUST_USE;
 
 /* ---- Policies, arrays, cache --------------------------------------------------------------- */
 

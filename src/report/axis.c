@@ -96,6 +96,7 @@ void cs_axis_round(cs_axis *axis) {
   }
   if (axis->least > 0) axis->least = 0;
   if (axis->most <= axis->least) axis->most = axis->least + 1;
+  if (axis->tight) return;
   double step = step_of(axis, 10);
   axis->least = floor(axis->least / step) * step;
   axis->most = ceil(axis->most / step - 1e-9) * step;

@@ -22,6 +22,7 @@ typedef struct cs_axis {
   const char *title; /* "time", "workspace"; the unit is written at the ticks */
   cs_unit unit;
   bool log;           /* decades; values of 0 have a place of their own before the first */
+  bool tight;         /* ends where its values do, at no round number */
   bool whole;         /* ticks at whole numbers only (batches, streams) */
   double least, most; /* of the values; cs_axis_fit widens, cs_axis_round makes room */
   bool any, zero;     /* a value was given; of a log axis: one of 0 was */
