@@ -38,6 +38,11 @@ static void add_policy(run_case *run, const char *policy) {
 }
 
 static void choose_policies(run_case *run) {
+  if (run->policies) {
+    add_policy(run, "sequential");
+    for (int i = 0; i < run->n_policies; i++) add_policy(run, run->policies[i]);
+    return;
+  }
   if (run->options->plan) run->plan_policy = cli_plan_policy(run->options->plan);
   const char *policy = run->plan_policy       ? run->plan_policy
                        : run->options->policy ? run->options->policy
@@ -75,7 +80,7 @@ static cs_status sample_all(run_case *run) {
   }
   for (int i = 0; i < run->n; i++) {
     run_contender *contender = &run->contenders[i];
-    /* free_case() releases the samples. NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
+    /* run_free_case() releases the samples. NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
     CS_RETURN_IF_ERROR(cs_stats_of(contender->samples, contender->n_samples, &contender->stats));
     CS_RETURN_IF_ERROR(
         cs_session_latency_b2b(contender->session, B2B_LAUNCHES, &contender->b2b_us));
@@ -117,11 +122,10 @@ cs_status run_read_info(run_contender *contender) {
 
 /* ---- A case ---- */
 
-/* Whose session is made first, with the rest forked from it: the wanted policy, but of all `ios`,
- * so that what it measures of stages is known when `coselect` compares itself with it. */
+/* Whose session is made first, with the rest forked from it: the wanted policy, but of several
+ * `ios`, so that what it measures of stages is known when `coselect` compares itself with it. */
 static run_contender *first_contender(run_case *run) {
-  bool all = run->options->policy && strcmp(run->options->policy, "all") == 0;
-  for (int i = 0; all && !run->options->plan && i < run->n; i++) {
+  for (int i = 0; !run->options->plan && i < run->n; i++) {
     if (strcmp(run->contenders[i].policy, "ios") == 0) return &run->contenders[i];
   }
   return &run->contenders[run->n - 1];
@@ -167,7 +171,7 @@ done:
   return st;
 }
 
-static cs_status do_case(run_case *run) {
+cs_status run_do_case(run_case *run) {
   choose_policies(run);
   if (run->simulated) return run_predict(run);
   CS_RETURN_IF_ERROR(create_sessions(run));
@@ -178,7 +182,7 @@ static cs_status do_case(run_case *run) {
   return CS_OK;
 }
 
-static void free_case(run_case *run) {
+void run_free_case(run_case *run) {
   for (int i = 0; i < run->n; i++) {
     cs_session_destroy(run->contenders[i].session);
     free(run->contenders[i].samples);
@@ -216,7 +220,7 @@ static cs_status run_one(const cli_options *options, cs_device *device, const cs
                   .on_cpu = totals->on_cpu,
                   .open_s = totals->open_s,
                   .load_s = load_s};
-  CS_TRY(st, do_case(&run), done);
+  CS_TRY(st, run_do_case(&run), done);
   cli_end_progress();
   /* What was measured before is told even where these fail. */
   if (options->pipeline) more = cs_annotate(run_pipeline(&run), "--pipeline: ");
@@ -237,7 +241,7 @@ done:
     cs_status_free(more);
   }
   free(table);
-  free_case(&run);
+  run_free_case(&run);
   return st;
 }
 

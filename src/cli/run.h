@@ -29,6 +29,8 @@ typedef struct run_case {
   const char *path;
   int64_t batch;
   cs_precision precision;
+  const char *const *policies; /* beside `sequential`; NULL: those that the options name */
+  int n_policies;
   run_contender contenders[RUN_MAX_POLICIES]; /* the baseline `sequential` first */
   int n;
   char *plan_policy;  /* of --plan: the file's own; NULL: none */
@@ -92,6 +94,10 @@ void run_print_search(const run_case *run, cs_strbuf *text);
 json_t *run_timings_json(const run_case *run);
 
 /* ---- run.c ---- */
+/* Plans for every contender and fills in what is measured, or predicted. Where it fails the case is
+ * to be freed, too. */
+cs_status run_do_case(run_case *run) CS_MUST_USE;
+void run_free_case(run_case *run);
 /* Reads cs_session_info_json into the contender. */
 cs_status run_read_info(run_contender *contender) CS_MUST_USE;
 
