@@ -49,6 +49,8 @@ class Options(ctypes.Structure):
         ("no_graph", ctypes.c_bool),
         ("partition", ctypes.c_char_p),
         ("in_flight", ctypes.c_int),
+        ("allows", c_char_pp),
+        ("n_allows", ctypes.c_int),
     ]
 
 

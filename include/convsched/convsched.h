@@ -207,7 +207,7 @@ typedef struct cs_session_options {
   const char *cache_dir;   /* NULL: $XDG_CACHE_HOME/convsched/v1 or ~/.cache/convsched/v1 */
   const char *const *pins; /* "NODE=CANDIDATE"; where names hold a '=', the longest node counts */
   int n_pins;
-  const char *const *bans; /* candidate ids never to be used */
+  const char *const *bans; /* candidate ids never to be used, * and ? allowed */
   int n_bans;
   /* Realise this plan instead of planning, without the profile (so there are no bounds); goes
    * without pins, bans, max_streams, deterministic. Where candidates of it are not there (any
@@ -236,6 +236,10 @@ typedef struct cs_session_options {
    * with the memory limit holding for all their arenas together. USAGE where the device has no
    * requests in flight, with no_graph, or beyond the most. */
   int in_flight;
+  /* Convolutions run with candidates of these ids alone (* and ? allowed; none: any); NOT_FOUND
+   * where one has none of them. Other operations are not restricted. */
+  const char *const *allows;
+  int n_allows;
 } cs_session_options;
 CS_API void cs_session_options_init(cs_session_options *options);
 
@@ -534,6 +538,10 @@ CS_API cs_status cs_graph_dot(const cs_graph *graph, int64_t batch, cs_precision
  */
 CS_API cs_status cs_compare_records(const char *path_a, const char *path_b, double max_regression,
                                     cs_report **out) CS_MUST_USE;
+/* What `convsched experiment` recorded (a file of JSON lines), a row for each cell and policy:
+ * medians with 95% intervals, gains over sequential, memory, and why cells failed. Errors: IO,
+ * BAD_INPUT (file, line, found, wanted). */
+CS_API cs_status cs_experiment_table(const char *path, cs_report **out) CS_MUST_USE;
 CS_API void cs_report_destroy(cs_report *report);
 /* Released with cs_string_free. */
 CS_API cs_status cs_report_format_text(const cs_report *report, cs_report_format format,
@@ -579,6 +587,16 @@ CS_API cs_status cs_page_text(const cs_page *page, const char *figure, cs_report
                               char **out) CS_MUST_USE;
 /* USAGE with near names where no figure is called that: known without a page. */
 CS_API cs_status cs_page_check_figure(const char *figure) CS_MUST_USE;
+
+/* ---- Experiments ---------------------------------------------------------------------------- */
+
+/* Reads a specification, `convsched.experiment/1`, and takes its cross product (docs/experiments.md);
+ * released with cs_string_free: {"name","title","hash" (of it and its models),"samples",
+ * "search_seconds","seed","verify","memory_limit","families":{…},"spec","cells":[{"model","path",
+ * "dtype","batch","family","workspace_limit","streams","partition","policies":[…]}…],
+ * "cases":[{"model","path","dtype","batch","workspace_limit"}…], "profile", "tables":[…]}. Errors:
+ * IO; BAD_INPUT (file, JSON path, found, wanted; too many cells, with their number). */
+CS_API cs_status cs_experiment_json(const char *path, char **out) CS_MUST_USE;
 
 /* ---- Policies, arrays, cache --------------------------------------------------------------- */
 

@@ -27,7 +27,7 @@ typedef struct cli_options {
   const char *policy; /* "all" or a name; NULL: not given */
   const char *device;
   const char *weights, *output /* but of run */, *json, *plan, *cache_dir, *onnx;
-  cli_list pins, bans, dumps, nodes;
+  cli_list pins, bans, allows, dumps, nodes;
   cli_list inputs, outputs; /* of run: "FILE" or "NAME=FILE" */
   uint64_t seed;
   int64_t workspace_limit, memory_limit;
@@ -52,6 +52,11 @@ typedef struct cli_options {
   bool check;                   /* of import */
   bool kernels, dot;            /* of inspect */
   double max_regression;        /* of compare, percent; -1: not given */
+  /* Of experiment. */
+  cli_list only; /* "DIMENSION=VALUE[,…]" */
+  const char *from, *page;
+  double time_limit; /* seconds; -1: not given */
+  bool dry_run, retry;
   const char *planning; /* the first option that only planning takes that was given; NULL: none */
 } cli_options;
 
@@ -67,9 +72,10 @@ enum {
   CLI_CACHE = 1 << 8,     /* the folder of measurements, what is old */
   CLI_PLANS = 1 << 9,     /* what is told of plans */
   CLI_IMPORTING = 1 << 10,
-  CLI_INSPECTING = 1 << 11, /* --kernels, a plan file, format */
-  CLI_EXPORTING = 1 << 12,  /* --onnx, weights */
-  CLI_COMPARING = 1 << 13,  /* --max-regression, format */
+  CLI_INSPECTING = 1 << 11,    /* --kernels, a plan file, format */
+  CLI_EXPORTING = 1 << 12,     /* --onnx, weights */
+  CLI_COMPARING = 1 << 13,     /* --max-regression, format */
+  CLI_EXPERIMENTING = 1 << 14, /* device, cache, output, page, what of it is to be done */
   CLI_REPORTING = 1 << 7, /* table, format, profile, candidates, nodes; device, batch, dtype, … */
 };
 
@@ -88,7 +94,7 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command cli_run, cli_profile, cli_plan, cli_inspect, cli_doctor, cli_cache,
-    cli_generate_weights, cli_report, cli_import, cli_export, cli_compare;
+    cli_generate_weights, cli_report, cli_import, cli_export, cli_compare, cli_experiment;
 
 /* Parses argv[1…] of a command; exits with 2 after a message when the use is wrong. */
 void cli_parse(const cli_command *command, int argc, char **argv, cli_options *out);

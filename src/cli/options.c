@@ -200,6 +200,12 @@ static error_t parse_flag(int key, cli_options *out) {
     case KEY_TRADEOFF:
       out->tradeoff = true;
       return 0;
+    case KEY_DRY_RUN:
+      out->dry_run = true;
+      return 0;
+    case KEY_RETRY:
+      out->retry = true;
+      return 0;
     case KEY_COUNTERS:
     case KEY_NO_COUNTERS:
       out->counters = key == KEY_COUNTERS;
@@ -247,6 +253,12 @@ static error_t parse_file(int key, char *text, cli_options *out) {
     case KEY_ONNX:
       out->onnx = text;
       return 0;
+    case KEY_FROM:
+      out->from = text;
+      return 0;
+    case KEY_PAGE:
+      out->page = text;
+      return 0;
     default:
       return parse_flag(key, out);
   }
@@ -289,6 +301,12 @@ static error_t parse_option(int key, char *text, struct argp_state *state) {
     case KEY_SEARCH_SECONDS:
       out->search_seconds = parse_seconds(state, "search-seconds", text);
       return 0;
+    case KEY_TIME_LIMIT:
+      out->time_limit = parse_seconds(state, "time-limit", text);
+      return 0;
+    case KEY_ONLY:
+      add_item(state, &out->only, text);
+      return 0;
     case KEY_SEARCH_STEPS:
       out->search_steps = (int)parse_integer(state, "search-steps", text, 1, INT_MAX);
       return 0;
@@ -325,6 +343,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state) {
       return 0;
     case KEY_BAN:
       add_item(state, &out->bans, text);
+      return 0;
+    case KEY_ALLOW:
+      add_item(state, &out->allows, text);
       return 0;
     case KEY_DUMP:
       add_item(state, &out->dumps, text);
@@ -378,6 +399,7 @@ void cli_parse(const cli_command *command, int argc, char **argv, cli_options *o
                        .samples = 50,
                        .search_seconds = -1,
                        .max_regression = -1,
+                       .time_limit = -1,
                        .workspace_limit = INT64_C(256) << 20,
                        .counters = -1,
                        .verify = CS_VERIFY_SAMPLE,

@@ -26,6 +26,7 @@ enum {
   KEY_PARTITION,
   KEY_ALGORITHM,
   KEY_BAN,
+  KEY_ALLOW,
   KEY_FROZEN,
   KEY_REFRESH,
   KEY_DETERMINISTIC,
@@ -62,13 +63,19 @@ enum {
   KEY_DOT,
   KEY_MAX_REGRESSION,
   KEY_ONNX,
+  KEY_ONLY,
+  KEY_FROM,
+  KEY_PAGE,
+  KEY_TIME_LIMIT,
+  KEY_DRY_RUN,
+  KEY_RETRY,
 };
 
 typedef struct cli_option_entry {
   struct argp_option option;
   int needs; /* any of these CLI_* bits; 0: every command */
 } cli_option_entry;
-#define CLI_MAX_ENTRIES 64
+#define CLI_MAX_ENTRIES 80
 extern const cli_option_entry cli_option_entries[CLI_MAX_ENTRIES]; /* ended by a name of NULL */
 
 /* Ends the program with status 2 where the value is wrong. */

@@ -32,6 +32,8 @@ void cli_session_options(const cli_options *options, int64_t batch, cs_precision
   out->n_pins = options->pins.n;
   out->bans = options->bans.items;
   out->n_bans = options->bans.n;
+  out->allows = options->allows.items;
+  out->n_allows = options->allows.n;
   out->plan_path = options->plan;
   out->cancelled = cli_interrupted;
 }
@@ -79,6 +81,7 @@ cs_status cli_check_plan_options(const cli_options *options) {
   cs_strbuf names = {0};
   if (options->pins.n > 0) cs_strbuf_printf(&names, " --algorithm");
   if (options->bans.n > 0) cs_strbuf_printf(&names, " --ban");
+  if (options->allows.n > 0) cs_strbuf_printf(&names, " --allow");
   if (options->streams > 0) cs_strbuf_printf(&names, " --streams");
   if (options->deterministic) cs_strbuf_printf(&names, " --deterministic");
   char *given = NULL;

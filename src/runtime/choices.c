@@ -1,3 +1,4 @@
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,9 +55,28 @@ void cs_choices_free(cs_task_choices *choices, int n_tasks) {
   free(choices);
 }
 
+/* ---- Bans and what alone is allowed: ids, * and ? stand for anything ---- */
+
+static bool is_like(const char *pattern, const char *id) {
+  return strcmp(pattern, id) == 0 || fnmatch(pattern, id, 0) == 0;
+}
+
 static bool is_banned(const cs_settings *settings, const char *id) {
   for (int i = 0; i < settings->options.n_bans; i++) {
-    if (strcmp(settings->bans[i], id) == 0) return true;
+    if (is_like(settings->bans[i], id)) return true;
+  }
+  return false;
+}
+
+static bool is_convolution(const cs_op_desc *desc) {
+  return desc->op == CS_OP_CONV || desc->op == CS_OP_CONV_TRANSPOSE;
+}
+
+/* Of convolutions alone something may be asked. */
+static bool is_allowed(const cs_settings *settings, const cs_op_desc *desc, const char *id) {
+  if (settings->options.n_allows == 0 || !is_convolution(desc)) return true;
+  for (int i = 0; i < settings->options.n_allows; i++) {
+    if (is_like(settings->allows[i], id)) return true;
   }
   return false;
 }
@@ -99,15 +119,18 @@ static cs_status refuse_pin(const cs_op_profile *known, const cs_task *task, con
     const cs_candidate *candidate = &record->candidate;
     cs_near_offer(near, candidate->id);
     if (strcmp(candidate->id, pin) != 0) continue;
-    return cs_error(
-        CS_CODE_BAD_INPUT,
-        "node %s: candidate \"%s\" (pinned) may not be used: %s%s%s%lld bytes of "
-        "workspace (limit %lld), for %d threads (a stream has %d), %sdeterministic%s",
-        task->name, pin, record->measured.rejected ? "rejected, " : "",
-        record->absent ? "of a version of its library that is not installed, " : "",
-        is_banned(settings, pin) ? "banned, " : "", (long long)candidate->workspace_bytes,
-        (long long)settings->options.workspace_limit, candidate->threads, threads,
-        candidate->deterministic ? "" : "not ", settings->options.deterministic ? " (wanted)" : "");
+    return cs_error(CS_CODE_BAD_INPUT,
+                    "node %s: candidate \"%s\" (pinned) may not be used: %s%s%s%lld bytes of "
+                    "workspace (limit %lld), for %d threads (a stream has %d), %sdeterministic%s",
+                    task->name, pin, record->measured.rejected ? "rejected, " : "",
+                    record->absent ? "of a version of its library that is not installed, " : "",
+                    is_banned(settings, pin)                  ? "banned, "
+                    : !is_allowed(settings, &task->desc, pin) ? "not among those allowed, "
+                                                              : "",
+                    (long long)candidate->workspace_bytes,
+                    (long long)settings->options.workspace_limit, candidate->threads, threads,
+                    candidate->deterministic ? "" : "not ",
+                    settings->options.deterministic ? " (wanted)" : "");
   }
   return cs_error(CS_CODE_NOT_FOUND, "node %s: no candidate \"%s\" (pinned)%s", task->name, pin,
                   cs_near_text(near, text, sizeof text));
@@ -117,12 +140,13 @@ static cs_status refuse_pin(const cs_op_profile *known, const cs_task *task, con
 
 typedef struct record_counts {
   int all, rejected, absent;
+  int excluded; /* admissible but for bans and what alone is allowed */
 } record_counts;
 
 /* Says what a backend cannot do at all before it blames a limit. */
 static cs_status nothing_admissible(const cs_task *task, const record_counts *n,
                                     const char *signature, const cs_settings *settings) {
-  char absent[80] = "";
+  char absent[80] = "", excluded[80] = "";
   int rank = task->desc.output.shape.rank;
   for (int i = 0; i < task->desc.n_inputs; i++) {
     if (task->desc.inputs[i].shape.rank > rank) rank = task->desc.inputs[i].shape.rank;
@@ -143,12 +167,16 @@ static cs_status nothing_admissible(const cs_task *task, const record_counts *n,
     snprintf(absent, sizeof absent, ", %d of libraries' versions that are not installed",
              n->absent);
   }
+  if (n->excluded > 0) {
+    snprintf(excluded, sizeof excluded, ", %d admissible ones banned or not among those allowed",
+             n->excluded);
+  }
   return cs_error(CS_CODE_NOT_FOUND,
                   "node %s: no admissible candidate under a workspace limit of %lld bytes%s: %d "
-                  "measured, %d of them rejected%s, for %s",
+                  "measured, %d of them rejected%s%s, for %s",
                   task->name, (long long)settings->options.workspace_limit,
                   settings->options.deterministic ? ", deterministic" : "", n->all, n->rejected,
-                  absent, signature);
+                  absent, excluded, signature);
 }
 
 static cs_status choices_of_task(const cs_op_profile *known, const cs_task *task,
@@ -164,9 +192,13 @@ static cs_status choices_of_task(const cs_op_profile *known, const cs_task *task
     n.absent += !record->measured.rejected && record->absent;
     if (!cs_record_admissible(record, settings->options.workspace_limit,
                               settings->options.deterministic, threads) ||
-        is_banned(settings, record->candidate.id) ||
         (pin && strcmp(pin, record->candidate.id) != 0) ||
         (!pin && cs_candidate_is_coarse(&task->desc, &record->candidate))) {
+      continue;
+    }
+    if (is_banned(settings, record->candidate.id) ||
+        !is_allowed(settings, &task->desc, record->candidate.id)) {
+      n.excluded++;
       continue;
     }
     CS_RETURN_IF_ERROR(make_choice(record, &out->choices[out->n++]));
@@ -242,7 +274,7 @@ typedef struct ban_marks {
 static void mark_ban(void *user, const char *id) {
   const ban_marks *marks = user;
   for (int i = 0; i < marks->settings->options.n_bans; i++) {
-    if (strcmp(marks->settings->bans[i], id) == 0) marks->seen[i] = true;
+    if (is_like(marks->settings->bans[i], id)) marks->seen[i] = true;
   }
 }
 

@@ -107,8 +107,8 @@ static uint64_t hash_choices(const cs_policy_input *input) {
 cs_status cs_search_name(const cs_session *session, const cs_policy_input *input,
                          const char *signature, char **out) {
   const cs_session_options *options = &session->settings.options;
-  if (options->n_pins == 0 && options->n_bans == 0 && !options->deterministic &&
-      input->memory_limit == 0 && !options->partition) {
+  if (options->n_pins == 0 && options->n_bans == 0 && options->n_allows == 0 &&
+      !options->deterministic && input->memory_limit == 0 && !options->partition) {
     return cs_strdup_to(signature, out);
   }
   cs_strbuf text = {0};

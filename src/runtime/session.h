@@ -13,7 +13,7 @@
 typedef struct cs_settings {
   cs_session_options options; /* string members point below or are NULL */
   char *policy, *weights_path, *cache_dir, *plan_path, *partition;
-  char **pins, **bans, **keep;
+  char **pins, **bans, **keep, **allows;
 } cs_settings;
 cs_status cs_settings_copy(const cs_session_options *from, cs_settings *out) CS_MUST_USE;
 void cs_settings_free(cs_settings *settings);

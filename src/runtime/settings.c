@@ -27,6 +27,7 @@ void cs_settings_free(cs_settings *settings) {
   free_strings(settings->pins, settings->options.n_pins);
   free_strings(settings->bans, settings->options.n_bans);
   free_strings(settings->keep, settings->options.n_keep);
+  free_strings(settings->allows, settings->options.n_allows);
   memset(settings, 0, sizeof *settings);
 }
 
@@ -90,6 +91,7 @@ static cs_status check_plan_options(const cs_session_options *options) {
   if (!options->plan_path) return CS_OK;
   const char *extra = options->n_pins > 0        ? "pins"
                       : options->n_bans > 0      ? "bans"
+                      : options->n_allows > 0    ? "allows"
                       : options->max_streams > 0 ? "max_streams"
                       : options->deterministic   ? "deterministic"
                       : options->partition       ? "partition"
@@ -116,6 +118,7 @@ cs_status cs_settings_copy(const cs_session_options *from, cs_settings *out) {
   CS_TRY(st, copy_strings(options.pins, options.n_pins, &out->pins), done);
   CS_TRY(st, copy_strings(options.bans, options.n_bans, &out->bans), done);
   CS_TRY(st, copy_strings(options.keep, options.n_keep, &out->keep), done);
+  CS_TRY(st, copy_strings(options.allows, options.n_allows, &out->allows), done);
   out->options.policy = out->policy;
   out->options.weights_path = out->weights_path;
   out->options.cache_dir = out->cache_dir;
@@ -124,6 +127,7 @@ cs_status cs_settings_copy(const cs_session_options *from, cs_settings *out) {
   out->options.pins = (const char *const *)out->pins;
   out->options.bans = (const char *const *)out->bans;
   out->options.keep = (const char *const *)out->keep;
+  out->options.allows = (const char *const *)out->allows;
 done:
   if (st != CS_OK) cs_settings_free(out);
   return st;

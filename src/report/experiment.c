@@ -1,0 +1,184 @@
+/* The table of an experiment. */
+#include "report/experiment.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+  MODEL,
+  DTYPE,
+  BATCH,
+  FAMILY,
+  FAMILY_SHOWN,
+  WORKSPACE,
+  WORKSPACE_SHOWN,
+  STREAMS,
+  STREAMS_SHOWN,
+  PARTITION,
+  PARTITION_SHOWN,
+  POLICY,
+  OUTCOME,
+  SAMPLES,
+  US,
+  LOW,
+  HIGH,
+  INTERVAL,
+  GAIN,
+  GAIN_LOW,
+  GAIN_HIGH,
+  GAIN_INTERVAL,
+  USED_STREAMS,
+  WORKSPACE_BYTES,
+  ARENA_BYTES,
+  MEMORY,
+  REASON,
+  N_COLUMNS
+};
+
+/* What does not differ in an experiment is not shown to a person. */
+static const cs_table_column columns[N_COLUMNS] = {
+    [MODEL] = {"model", "model", CS_COLUMN_TEXT, CS_COLUMN_ALL, false},
+    [DTYPE] = {"dtype", "dtype", CS_COLUMN_TEXT, CS_COLUMN_ALL, false},
+    [BATCH] = {"batch", "batch", 0, CS_COLUMN_ALL, false},
+    [FAMILY] = {"family", "", CS_COLUMN_TEXT, CS_COLUMN_DATA, false},
+    [FAMILY_SHOWN] = {"", "family", CS_COLUMN_TEXT, CS_COLUMN_PERSON, false},
+    [WORKSPACE] = {"workspace_limit", "", 0, CS_COLUMN_DATA, false},
+    [WORKSPACE_SHOWN] = {"", "workspace limit", CS_COLUMN_TEXT, CS_COLUMN_PERSON, false},
+    [STREAMS] = {"streams", "", 0, CS_COLUMN_DATA, false},
+    [STREAMS_SHOWN] = {"", "most streams", CS_COLUMN_TEXT, CS_COLUMN_PERSON, false},
+    [PARTITION] = {"partition", "", CS_COLUMN_TEXT, CS_COLUMN_DATA, false},
+    [PARTITION_SHOWN] = {"", "partition", CS_COLUMN_TEXT, CS_COLUMN_PERSON, false},
+    [POLICY] = {"policy", "policy", CS_COLUMN_TEXT, CS_COLUMN_ALL, false},
+    [OUTCOME] = {"outcome", "outcome", CS_COLUMN_TEXT, CS_COLUMN_ALL, false},
+    [SAMPLES] = {"samples", "", 0, CS_COLUMN_DATA, false},
+    [US] = {"us", "median us", 1, CS_COLUMN_ALL, false},
+    [LOW] = {"us_low", "", 1, CS_COLUMN_DATA, false},
+    [HIGH] = {"us_high", "", 1, CS_COLUMN_DATA, false},
+    [INTERVAL] = {"", "95% interval", CS_COLUMN_TEXT, CS_COLUMN_PERSON, false},
+    [GAIN] = {"gain", "vs sequential", 3, CS_COLUMN_ALL, false},
+    [GAIN_LOW] = {"gain_low", "", 3, CS_COLUMN_DATA, false},
+    [GAIN_HIGH] = {"gain_high", "", 3, CS_COLUMN_DATA, false},
+    [GAIN_INTERVAL] = {"", "its interval", CS_COLUMN_TEXT, CS_COLUMN_PERSON, false},
+    [USED_STREAMS] = {"used_streams", "streams", 0, CS_COLUMN_ALL, false},
+    [WORKSPACE_BYTES] = {"workspace_bytes", "", 0, CS_COLUMN_DATA, false},
+    [ARENA_BYTES] = {"arena_bytes", "", 0, CS_COLUMN_DATA, false},
+    [MEMORY] = {"", "arena MiB", 1, CS_COLUMN_PERSON, false},
+    [REASON] = {"reason", "why it failed", CS_COLUMN_TEXT, CS_COLUMN_ALL, false},
+};
+
+static double number_of(const json_t *object, const char *key) {
+  const json_t *value = json_object_get(object, key);
+  return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+static const char *text_of(const json_t *object, const char *key) {
+  const char *text = json_string_value(json_object_get(object, key));
+  return text ? text : "";
+}
+
+/* ---- Rows ---- */
+
+static void put_coordinates(const json_t *cell, cs_table *table) {
+  static const struct {
+    int column;
+    const char *key;
+  } shown[] = {{FAMILY_SHOWN, "family"},
+               {WORKSPACE_SHOWN, "workspace_limit"},
+               {STREAMS_SHOWN, "streams"},
+               {PARTITION_SHOWN, "partition"}};
+  cs_table_text(table, MODEL, "%s", text_of(cell, "model"));
+  cs_table_text(table, DTYPE, "%s", text_of(cell, "dtype"));
+  cs_table_number(table, BATCH, number_of(cell, "batch"));
+  cs_table_text(table, FAMILY, "%s", text_of(cell, "family"));
+  cs_table_number(table, WORKSPACE, number_of(cell, "workspace_limit"));
+  cs_table_number(table, STREAMS, number_of(cell, "streams"));
+  const char *partition = text_of(cell, "partition");
+  if (partition[0]) cs_table_text(table, PARTITION, "%s", partition);
+  for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
+    char text[256];
+    cs_experiment_value_text(cell, shown[i].key, text);
+    cs_table_text(table, shown[i].column, "%s", text);
+  }
+}
+
+static void add_row(const cs_trial *trial, cs_table *table) {
+  cs_table_row(table, false);
+  put_coordinates(trial->cell, table);
+  cs_table_text(table, OUTCOME, "%s", trial->outcome);
+  if (trial->reason) cs_table_text(table, REASON, "%s", trial->reason);
+  if (!trial->policy) return;
+  double arena = number_of(trial->told, "arena_bytes");
+  cs_table_text(table, POLICY, "%s", trial->policy);
+  cs_table_number(table, SAMPLES, trial->samples);
+  cs_table_number(table, US, trial->us);
+  cs_table_number(table, LOW, trial->low);
+  cs_table_number(table, HIGH, trial->high);
+  cs_table_number(table, GAIN, trial->gain);
+  cs_table_number(table, GAIN_LOW, trial->gain_low);
+  cs_table_number(table, GAIN_HIGH, trial->gain_high);
+  if (trial->samples > 0) {
+    cs_table_text(table, INTERVAL, "%.1f to %.1f", trial->low, trial->high);
+    cs_table_text(table, GAIN_INTERVAL, "%.3f to %.3f", trial->gain_low, trial->gain_high);
+  }
+  cs_table_number(table, USED_STREAMS, number_of(trial->told, "streams"));
+  cs_table_number(table, WORKSPACE_BYTES, number_of(trial->told, "workspace_bytes"));
+  cs_table_number(table, ARENA_BYTES, arena);
+  cs_table_number(table, MEMORY, arena / 1048576);
+}
+
+static void hide_uniform(const cs_experiment_records *records, const char *dimension, int column,
+                         cs_table *table) {
+  json_t *values = cs_experiment_values(records, dimension);
+  if (json_array_size(values) < 2) cs_table_hide(table, column);
+  json_decref(values);
+}
+
+/* ---- Around the rows ---- */
+
+static void describe(const cs_experiment_records *records, cs_table *table) {
+  const json_t *head = records->head, *device = json_object_get(head, "device");
+  const char *title = text_of(head, "title");
+  long long cells = (long long)json_integer_value(json_object_get(head, "cells"));
+  cs_table_title(table, "experiment %s%s%s", text_of(head, "name"), title[0] ? ": " : "", title);
+  cs_table_note(table, "%s; commit %s; specification %s.", text_of(device, "name"),
+                text_of(head, "commit"), text_of(head, "hash"));
+  if (json_is_true(json_object_get(head, "predicted"))) {
+    cs_table_note(table, "Times are predicted by the SM model; nothing was run.");
+  }
+  cs_table_note(table, "Recorded: %d of %lld cells, %d of them failed, %d with wrong results.",
+                records->n_cells, cells, records->n_failed, records->n_wrong);
+  if (records->torn) cs_table_note(table, "The last line was cut off and is left out.");
+  json_t *about =
+      json_pack("{s:s, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?}", "table", "experiment", "name",
+                json_object_get(head, "name"), "title", json_object_get(head, "title"), "hash",
+                json_object_get(head, "hash"), "commit", json_object_get(head, "commit"),
+                "predicted", json_object_get(head, "predicted"), "device", device);
+  json_t *summary =
+      json_pack("{s:I, s:i, s:i, s:i}", "cells", (json_int_t)cells, "recorded", records->n_cells,
+                "failed", records->n_failed, "wrong", records->n_wrong);
+  if (!about || !summary || json_object_update(table->about, about) != 0 ||
+      json_object_update(table->summary, summary) != 0) {
+    table->failed = true;
+  }
+  json_decref(about);
+  json_decref(summary);
+}
+
+cs_status cs_report_experiment(const char *path, cs_table *out) {
+  cs_experiment_records records;
+  *out = (cs_table){0};
+  cs_status st = cs_experiment_records_read(path, &records);
+  if (st == CS_OK) {
+    cs_table_init(out, columns, N_COLUMNS);
+    for (size_t t = 0; t < records.n; t++) add_row(&records.trials[t], out);
+    hide_uniform(&records, "family", FAMILY_SHOWN, out);
+    hide_uniform(&records, "workspace_limit", WORKSPACE_SHOWN, out);
+    hide_uniform(&records, "streams", STREAMS_SHOWN, out);
+    hide_uniform(&records, "partition", PARTITION_SHOWN, out);
+    if (records.n_failed == 0) cs_table_hide(out, REASON);
+    describe(&records, out);
+  }
+  cs_experiment_records_free(&records);
+  return st;
+}
