@@ -15,10 +15,10 @@
 cs_status cs_device_check_trace(const cs_device *device, const char *what) {
   CS_RETURN_IF_ERROR(cs_device_must_compute(device, what));
   const cs_backend_vtable *vtable = device->backend->vtable;
-  if (vtable->schedule_trace && vtable->schedule_kernels) return CS_OK;
+  if (vtable->schedule_trace) return CS_OK;
   return cs_error(CS_CODE_USAGE,
                   "%s: backend %s has no tracer of kernels, so what ran at the same time is not "
-                  "known there; wanted: a device with one (cuda with CUPTI)",
+                  "known there; wanted: a device with one (cuda with CUPTI, cpu)",
                   what, vtable->name);
 }
 
@@ -76,13 +76,27 @@ static cs_status ask_kernels(tracing *t) {
   t->traced = cs_calloc(n, sizeof *t->traced);
   t->traced_block = cs_calloc(n, sizeof *t->traced_block);
   if (!t->told || !t->traced || !t->traced_block) return cs_no_memory("kernels", n);
+  t->n_kernels = realised->kernels;
+  if (!vtable->schedule_kernels) return CS_OK; /* one a launch, which the trace itself tells */
   CS_RETURN_IF_ERROR(
       vtable->schedule_kernels(realised->schedule, t->told, realised->kernels, &count));
   if (count != realised->kernels) {
     return cs_error(CS_CODE_INTERNAL, "a schedule of %d kernels has %d now", realised->kernels,
                     count);
   }
-  t->n_kernels = count;
+  return CS_OK;
+}
+
+/* Of a backend that tells the launch of each. */
+static cs_status blocks_by_launch(tracing *t, int count) {
+  for (int i = 0; i < count; i++) {
+    int launch = t->traced[i].launch;
+    if (launch < 0 || launch >= t->session->realised.n_launches) {
+      return cs_error(CS_CODE_INTERNAL, "%s was traced as launch %d; wanted one of the plan",
+                      t->traced[i].name, launch);
+    }
+    t->traced_block[i] = t->block_of_launch[launch];
+  }
   return CS_OK;
 }
 
@@ -95,8 +109,10 @@ static cs_status trace_once(tracing *t, cs_overlap *out) {
     return cs_error(CS_CODE_NOT_FOUND, "%d kernels traced of a schedule of %d", count,
                     t->n_kernels);
   }
-  CS_RETURN_IF_ERROR(cs_overlap_match(t->told, t->n_kernels, t->block_of_launch,
-                                      realised->n_launches, t->traced, count, t->traced_block));
+  CS_RETURN_IF_ERROR(realised->backend->vtable->schedule_kernels
+                         ? cs_overlap_match(t->told, t->n_kernels, t->block_of_launch,
+                                            realised->n_launches, t->traced, count, t->traced_block)
+                         : blocks_by_launch(t, count));
   return cs_overlap_traced(t->traced, t->traced_block, count, t->n_blocks, out);
 }
 

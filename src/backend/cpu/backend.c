@@ -88,6 +88,7 @@ static const cs_backend_vtable cpu_vtable = {
     .schedule_run = cpu_schedule_run,
     .schedule_latency = cpu_schedule_latency,
     .schedule_b2b = cpu_schedule_b2b,
+    .schedule_trace = cpu_schedule_trace,
 };
 
 static void describe(cpu_backend *cpu) {

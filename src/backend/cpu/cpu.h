@@ -151,5 +151,7 @@ void cpu_schedule_destroy(cs_schedule *schedule);
 cs_status cpu_schedule_run(cs_schedule *schedule) CS_MUST_USE;
 cs_status cpu_schedule_latency(cs_schedule *schedule, int count, double *us) CS_MUST_USE;
 cs_status cpu_schedule_b2b(cs_schedule *schedule, int n, double *us) CS_MUST_USE;
+cs_status cpu_schedule_trace(cs_schedule *schedule, cs_kernel_trace *out, int capacity,
+                             int *count) CS_MUST_USE;
 
 #endif

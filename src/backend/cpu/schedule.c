@@ -2,6 +2,7 @@
  * no hand-over at all. Dependencies are events, set to the number of the run that has passed them.
  */
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "backend/cpu/cpu.h"
@@ -12,7 +13,9 @@ typedef struct schedule_launch {
   cpu_bound bound;
   char *name;
   int *waits, n_waits; /* of other streams only */
+  int stream;
   cpu_event done;
+  double began, ended; /* seconds; written by its stream's thread in a traced run */
 } schedule_launch;
 
 typedef struct schedule_stream {
@@ -31,6 +34,7 @@ struct cs_schedule {
   cpu_gate gate;
   cpu_event start; /* the number of the run to be done */
   atomic_bool stop, failed;
+  bool traced; /* the run notes when its launches began and ended; changes between runs */
   pthread_mutex_t error_mutex;
   cs_status error; /* the first of a run */
 };
@@ -55,9 +59,11 @@ static void run_stream(schedule_stream *stream, unsigned run) {
     for (int w = 0; w < launch->n_waits; w++)
       cpu_event_wait(&schedule->gate, &schedule->launches[launch->waits[w]].done, run);
     if (!atomic_load_explicit(&schedule->failed, memory_order_relaxed)) {
+      if (schedule->traced) launch->began = cs_now_seconds();
       cpu_set_threads(launch->bound.exec->threads);
       cs_status st = cpu_bound_run(&launch->bound);
       if (st != CS_OK) keep_error(schedule, launch, st);
+      if (schedule->traced) launch->ended = cs_now_seconds();
     }
     if (!alone) cpu_event_set(&schedule->gate, &launch->done, run);
   }
@@ -104,6 +110,45 @@ cs_status cpu_schedule_b2b(cs_schedule *schedule, int n, double *us) {
   return CS_OK;
 }
 
+/* ---- Tracing, by the machine's own clock ---- */
+
+static int by_start(const void *a, const void *b) {
+  const cs_kernel_trace *x = a, *y = b;
+  if (x->start_us != y->start_us) return x->start_us < y->start_us ? -1 : 1;
+  return x->launch - y->launch;
+}
+
+static void tell_launch(const cs_schedule *schedule, int i, double origin, cs_kernel_trace *out) {
+  const schedule_launch *launch = &schedule->launches[i];
+  *out = (cs_kernel_trace){.launch = i,
+                           .start_us = (launch->began - origin) * 1e6,
+                           .end_us = (launch->ended - origin) * 1e6,
+                           .stream = launch->stream};
+  snprintf(out->name, sizeof out->name, "%s", launch->name);
+}
+
+cs_status cpu_schedule_trace(cs_schedule *schedule, cs_kernel_trace *out, int capacity,
+                             int *count) {
+  int n = schedule->n_launches;
+  *count = 0;
+  schedule->traced = true;
+  cs_status st = cpu_schedule_run(schedule);
+  schedule->traced = false;
+  if (st != CS_OK || n == 0) return st;
+  cs_kernel_trace *all = cs_calloc((size_t)n, sizeof *all);
+  if (!all) return cs_no_memory("a trace", (size_t)n * sizeof *all);
+  double origin = schedule->launches[0].began;
+  for (int i = 1; i < n; i++) {
+    if (schedule->launches[i].began < origin) origin = schedule->launches[i].began;
+  }
+  for (int i = 0; i < n; i++) tell_launch(schedule, i, origin, &all[i]);
+  qsort(all, (size_t)n, sizeof *all, by_start);
+  for (int i = 0; i < n && i < capacity; i++) out[i] = all[i];
+  free(all);
+  *count = n;
+  return CS_OK;
+}
+
 /* ---- Making ---- */
 
 static cs_status check_launch(const cs_launch *launches, int i, int n_streams) {
@@ -137,6 +182,7 @@ static cs_status add_launch(cs_schedule *schedule, const cs_launch *launches, in
   if (!to->waits) return cs_no_memory("dependencies", (size_t)from->n_waits * sizeof *to->waits);
   for (int w = 0; w < from->n_waits; w++)
     if (launches[from->waits[w]].stream != from->stream) to->waits[to->n_waits++] = from->waits[w];
+  to->stream = from->stream;
   schedule_stream *stream = &schedule->streams[from->stream];
   stream->launches[stream->n_launches++] = i;
   return cpu_bind(from, &to->bound);

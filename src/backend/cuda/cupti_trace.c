@@ -15,9 +15,8 @@ typedef struct traced {
 
 static cs_status make_graph(traced *t) {
   int *node_launch = NULL, n_nodes = 0;
-  CS_RETURN_IF_ERROR(cs_schedule_capture(t->schedule, &t->graph, &node_launch, &n_nodes));
   cs_status st =
-      cs_schedule_instantiate(t->schedule, t->graph, node_launch, n_nodes, &t->executable);
+      cs_schedule_build(t->schedule, &t->graph, &node_launch, &n_nodes, &t->executable);
   free(node_launch);
   return st;
 }

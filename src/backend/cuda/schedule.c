@@ -126,16 +126,21 @@ static cs_status make_streams(cs_schedule *s, const cs_stream_set *streams, bool
 
 /* ---- Create, destroy ---- */
 
+cs_status cs_schedule_build(cs_schedule *schedule, cudaGraph_t *graph, int **node_launch,
+                            int *n_nodes, cudaGraphExec_t *out) {
+  CS_RETURN_IF_ERROR(cs_schedule_capture(schedule, graph, node_launch, n_nodes));
+  if (schedule->early && !schedule->split) {
+    CS_RETURN_IF_ERROR(cs_schedule_begin_early(schedule, *graph, *node_launch, *n_nodes));
+  }
+  if (schedule->hints && !schedule->split) {
+    CS_RETURN_IF_ERROR(cs_schedule_add_hints(schedule, *graph, *node_launch, *n_nodes));
+  }
+  return cs_schedule_instantiate(schedule, *graph, *node_launch, *n_nodes, out);
+}
+
 static cs_status instantiate(cs_schedule *s) {
-  CS_RETURN_IF_ERROR(cs_schedule_capture(s, &s->graph, &s->node_launch, &s->n_nodes));
-  if (s->early && !s->split) {
-    CS_RETURN_IF_ERROR(cs_schedule_begin_early(s, s->graph, s->node_launch, s->n_nodes));
-  }
-  if (s->hints && !s->split) {
-    CS_RETURN_IF_ERROR(cs_schedule_add_hints(s, s->graph, s->node_launch, s->n_nodes));
-  }
   CS_RETURN_IF_ERROR(
-      cs_schedule_instantiate(s, s->graph, s->node_launch, s->n_nodes, &s->executable));
+      cs_schedule_build(s, &s->graph, &s->node_launch, &s->n_nodes, &s->executable));
   CS_RETURN_IF_ERROR(
       cs_cuda_status(cudaGraphUpload(s->executable, s->origin), "uploading a CUDA graph"));
   return cs_schedule_synchronize(s);
