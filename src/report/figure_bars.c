@@ -3,11 +3,11 @@
 
 #include "report/chart.h"
 
-#define WIDTH 720
+#define WIDTH 860
 #define ROW 28
 #define TOP 30
 #define BOTTOM 44
-#define NAMES 190
+#define NAMES 230
 #define NOTES 120
 
 static void fit(cs_axis *axis, const cs_bar *items, int n) {
@@ -53,7 +53,7 @@ static void draw_bar(cs_strbuf *out, const cs_plot *plot, const cs_bar *bar, int
   if (isfinite(bar->mark)) diamond(out, cs_plot_x(plot, bar->mark), y);
   cs_svg_text(out, bar->ours ? "name end strong" : "name end", plot->x - 8, y + 4, "%s", name);
   cs_svg_text(out, "value", plot->x + plot->width + 10, y + 4, "%s%s%s", value,
-              bar->note ? "  " : "", bar->note ? bar->note : "");
+              bar->note ? " · " : "", bar->note ? bar->note : "");
   cs_svg_end(out);
 }
 

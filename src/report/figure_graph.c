@@ -13,7 +13,7 @@
 #define GAP_Y 8.0
 #define PAD 12.0
 #define BLOCK_GAP 20.0
-#define ROW_WIDTH 960.0
+#define ROW_WIDTH 1072.0
 #define TITLE 16.0
 
 typedef struct place {

@@ -4,22 +4,23 @@
 
 #include "report/view.h"
 
-#define WIDTH 720
-#define HEIGHT 380
+#define WIDTH 528
+#define WHOLE_WIDTH 1076
+#define HEIGHT 360
 #define LEFT 76
 #define TOP 56
 #define BOTTOM 44
-#define RIGHT 20
+#define RIGHT 30
 
 static const struct {
   const char *id, *label, *axis;
   cs_unit unit;
 } kinds[CS_SCATTER_COUNT] = {
     {"scatter-workspace", "Time against workspace of every candidate", "workspace", CS_UNIT_BYTES},
-    {"scatter-registers", "Time against registers of every candidate",
-     "registers of an SM that resident blocks hold", CS_UNIT_PERCENT},
+    {"scatter-registers", "Time against registers of every candidate", "share of an SM's registers",
+     CS_UNIT_PERCENT},
     {"scatter-shared", "Time against shared memory of every candidate",
-     "shared memory of an SM that resident blocks hold", CS_UNIT_PERCENT}};
+     "share of an SM's shared memory", CS_UNIT_PERCENT}};
 
 /* NaN: not known. */
 static double value_of(const cs_view_candidate *candidate, cs_scatter which) {
@@ -102,14 +103,15 @@ static void draw_legend(cs_strbuf *out, const cs_view_candidates *all) {
 
 cs_status cs_draw_scatter(const cs_view_candidates *candidates, cs_scatter which, const char *style,
                           cs_strbuf *out) {
+  double width = which == CS_SCATTER_WORKSPACE ? WHOLE_WIDTH : WIDTH;
   cs_plot plot = {
       LEFT,
       TOP,
-      WIDTH - LEFT - RIGHT,
+      width - LEFT - RIGHT,
       HEIGHT - TOP - BOTTOM,
       {.title = kinds[which].axis, .unit = kinds[which].unit, .log = which == CS_SCATTER_WORKSPACE},
       {.title = "time alone", .unit = CS_UNIT_US, .log = true}};
-  cs_svg_head head = {.width = WIDTH,
+  cs_svg_head head = {.width = width,
                       .height = HEIGHT,
                       .id = kinds[which].id,
                       .label = kinds[which].label,

@@ -5,7 +5,7 @@
   const tip = document.getElementById("tip");
   const every = (selector, of) => Array.from((of || document).querySelectorAll(selector));
   const make = (name, text) => Object.assign(document.createElement(name), {textContent: text || ""});
-  const data = JSON.parse((document.getElementById("candidates") || {textContent: "null"}).textContent);
+  const data = JSON.parse((document.getElementById("candidate-data") || {textContent: "null"}).textContent);
 
   /* ---- Tooltips ---- */
 
@@ -234,7 +234,8 @@
       button.addEventListener("click", () => {
         const up = head.getAttribute("aria-sort") !== "ascending", number = head.classList.contains("n");
         const key = (row) => {
-          const text = row.cells[column].textContent;
+          const text = row.cells[column].textContent, bytes = /^([\d.]+) (B|KiB|MiB|GiB)$/.exec(text);
+          if (bytes) return String(bytes[1] * 1024 ** ["B", "KiB", "MiB", "GiB"].indexOf(bytes[2]));
           return number ? (isNaN(parseFloat(text)) ? Infinity : parseFloat(text)) : text;
         };
         const rows = Array.from(body.rows).map((row) => [key(row), row]);
@@ -248,7 +249,7 @@
         head.setAttribute("aria-sort", up ? "ascending" : "descending");
       });
     });
-    every("td", body).forEach((cell) => { if (cell.textContent.length > 44) cell.title = cell.textContent; });
+    every("td", body).forEach((cell) => { if (cell.textContent.length > 26) cell.title = cell.textContent; });
   });
   every(".scroll, .table").forEach((box) => { box.tabIndex = box.scrollWidth > box.clientWidth || box.classList.contains("long") ? 0 : -1; });
 

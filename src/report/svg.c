@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LEAST_WIDTH 640.0 /* pixels; narrower, text of a wide figure could not be read */
+
 /* ---- Text ---- */
 
 void cs_markup_raw(cs_strbuf *out, const char *markup) {
@@ -64,10 +66,10 @@ void cs_markup_printf(cs_strbuf *out, const char *format, ...) {
 /* Parts of an em, of common sans-serif fonts. */
 static double width_of(unsigned char c) {
   if ((c & 0xc0) == 0x80) return 0;
-  if (strchr("il.,:;'|!j", c)) return 0.28;
-  if (strchr(" frt/()[]-", c)) return 0.36;
-  if (strchr("mwMW@%", c)) return 0.88;
-  return c >= 'A' && c <= 'Z' ? 0.68 : 0.56;
+  if (strchr("il.,:;'|!j", c)) return 0.33;
+  if (strchr(" frt/()[]-", c)) return 0.40;
+  if (strchr("mwMW@%", c)) return 0.96;
+  return c >= 'A' && c <= 'Z' ? 0.71 : 0.62;
 }
 
 double cs_text_width(const char *text, double size) {
@@ -128,8 +130,11 @@ void cs_svg_open(cs_strbuf *out, const cs_svg_head *head) {
   cs_markup_raw(out, "\"");
   attribute(out, "width", head->width);
   attribute(out, "height", head->height);
-  cs_strbuf_printf(out, " id=\"%s\" class=\"figure%s\" role=\"group\" aria-label=\"", head->id,
-                   head->frame ? " wide" : "");
+  cs_strbuf_printf(out, " id=\"%s\" class=\"figure\"", head->id);
+  if (head->frame) {
+    cs_strbuf_printf(out, " style=\"min-width:%dpx\"", (int)fmin(0.9 * head->width, LEAST_WIDTH));
+  }
+  cs_markup_raw(out, " role=\"group\" aria-label=\"");
   cs_markup_text(out, head->label);
   cs_markup_raw(out, "\">");
   if (head->style) {

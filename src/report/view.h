@@ -103,6 +103,9 @@ cs_status cs_draw_scatter(const cs_view_candidates *candidates, cs_scatter which
 cs_status cs_draw_policies(const cs_view *view, const char *style, cs_strbuf *out) CS_MUST_USE;
 cs_status cs_draw_peers(const cs_view *view, const char *style, cs_strbuf *out) CS_MUST_USE;
 
+/* "NVIDIA H200": of which devices the records are; free() releases. */
+cs_status cs_view_peer_devices(const cs_view *view, char **out) CS_MUST_USE;
+
 cs_status cs_tabulate_gantt(const cs_view *view, cs_table *out) CS_MUST_USE;
 cs_status cs_tabulate_sm_use(const cs_view *view, cs_table *out) CS_MUST_USE;
 cs_status cs_tabulate_arena(const cs_view *view, cs_table *out) CS_MUST_USE;
