@@ -81,7 +81,7 @@ static void draw_group(cs_strbuf *out, const cs_plot *plot, const cs_view_group 
 static void draw_legend(cs_strbuf *out, const cs_view_candidates *all) {
   static const char *const classes[] = {"c0", "c1", "c2", "c3", "c4", "c5"};
   bool seen[6] = {false};
-  double x = LEFT;
+  double x = 8;
   for (int g = 0; g < all->n_groups; g++) {
     for (int i = 0; i < all->groups[g].n; i++) {
       seen[cs_family_colour(all->groups[g].candidates[i].record->candidate.family)] = true;
@@ -94,7 +94,7 @@ static void draw_legend(cs_strbuf *out, const cs_view_candidates *all) {
     cs_svg_path_to(out, 'M', x + 6, 14);
     cs_markup_raw(out, "h0\"/>");
     cs_svg_text(out, "tick", x + 16, 18, "%s", cs_family_name(c));
-    x += 34 + cs_text_width(cs_family_name(c), 12);
+    x += 30 + cs_text_width(cs_family_name(c), 11);
   }
   cs_svg_circle(out, "chosen", x + 6, 14, 5);
   cs_svg_text(out, "tick", x + 16, 18, "in the plan");

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LEAST_KEPT 6      /* characters of a cut text: of fewer nothing is understood */
 #define LEAST_WIDTH 640.0 /* pixels; narrower, text of a wide figure could not be read */
 
 /* ---- Text ---- */
@@ -94,7 +95,8 @@ void cs_text_fit(const char *text, double size, double width, char *out, size_t 
   snprintf(out, out_size, "%s", text);
   size_t length = strlen(text);
   if (length < out_size && cs_text_width(text, size) <= width) return;
-  for (size_t keep = length < out_size - 4 ? length - 1 : out_size - 5; keep >= 3; keep--) {
+  for (size_t keep = length < out_size - 4 ? length - 1 : out_size - 5; keep >= LEAST_KEPT;
+       keep--) {
     cut_to(text, keep - keep / 2, keep / 2, out, out_size);
     if (cs_text_width(out, size) <= width) return;
   }
@@ -123,7 +125,8 @@ static void begin(cs_strbuf *out, const char *element, const char *class) {
 }
 
 void cs_svg_open(cs_strbuf *out, const cs_svg_head *head) {
-  cs_markup_raw(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 ");
+  cs_markup_raw(out, head->style ? "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 "
+                                 : "<svg viewBox=\"0 0 ");
   cs_svg_number(out, head->width);
   cs_markup_raw(out, " ");
   cs_svg_number(out, head->height);

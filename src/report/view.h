@@ -39,6 +39,9 @@ typedef struct cs_view {
   const char *measure, *trace, *bench; /* commands that give what is missing */
   json_t *environment;                 /* label → text */
 } cs_view;
+/* A node's name where its block is seen, too: "inception_3a/3x3" → "3x3", "Mixed_5b.branch1x1.conv"
+ * → "branch1x1". */
+void cs_view_short_name(const char *name, char out[64]);
 /* NULL: there are no plans. */
 const cs_policy_view *cs_view_main(const cs_view *view);
 const cs_policy_view *cs_view_policy(const cs_view *view, const char *name);
