@@ -590,13 +590,17 @@ CS_API cs_status cs_page_check_figure(const char *figure) CS_MUST_USE;
 
 /* ---- Experiments ---------------------------------------------------------------------------- */
 
-/* Reads a specification, `convsched.experiment/1`, and takes its cross product (docs/experiments.md);
- * released with cs_string_free: {"name","title","hash" (of it and its models),"samples",
+/* Reads a specification, `convsched.experiment/1`, and takes its cross product
+ * (docs/experiments.md); released with cs_string_free: {"name","title","hash" (of it and its
+ * models),"samples",
  * "search_seconds","seed","verify","memory_limit","families":{…},"spec","cells":[{"model","path",
  * "dtype","batch","family","workspace_limit","streams","partition","policies":[…]}…],
  * "cases":[{"model","path","dtype","batch","workspace_limit"}…], "profile", "tables":[…]}. Errors:
  * IO; BAD_INPUT (file, JSON path, found, wanted; too many cells, with their number). */
 CS_API cs_status cs_experiment_json(const char *path, char **out) CS_MUST_USE;
+/* The records as one self-contained HTML page: plots, gains, tables, what failed, where it was
+ * measured; released with cs_string_free. Errors as of cs_experiment_table. */
+CS_API cs_status cs_experiment_page(const char *path, char **out) CS_MUST_USE;
 
 /* ---- Policies, arrays, cache --------------------------------------------------------------- */
 

@@ -227,6 +227,11 @@ static cs_status tell_records(const cli_options *options, const char *path) {
   CS_RETURN_IF_ERROR(cs_experiment_table(path, &report));
   cs_status st = cli_write_report(options, report);
   cs_report_destroy(report);
+  if (st != CS_OK || !options->page) return st;
+  char *page = NULL;
+  CS_RETURN_IF_ERROR(cs_experiment_page(path, &page));
+  st = cs_text_save(options->page, page);
+  cs_string_free(page);
   return st;
 }
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MOST_NOTED 8 /* failed cells, below the table */
+
 enum {
   MODEL,
   DTYPE,
@@ -64,7 +66,7 @@ static const cs_table_column columns[N_COLUMNS] = {
     [WORKSPACE_BYTES] = {"workspace_bytes", "", 0, CS_COLUMN_DATA, false},
     [ARENA_BYTES] = {"arena_bytes", "", 0, CS_COLUMN_DATA, false},
     [MEMORY] = {"", "arena MiB", 1, CS_COLUMN_PERSON, false},
-    [REASON] = {"reason", "why it failed", CS_COLUMN_TEXT, CS_COLUMN_ALL, false},
+    [REASON] = {"reason", "", CS_COLUMN_TEXT, CS_COLUMN_DATA, false},
 };
 
 static double number_of(const json_t *object, const char *key) {
@@ -129,12 +131,30 @@ static void add_row(const cs_trial *trial, cs_table *table) {
 
 static void hide_uniform(const cs_experiment_records *records, const char *dimension, int column,
                          cs_table *table) {
-  json_t *values = cs_experiment_values(records, dimension);
-  if (json_array_size(values) < 2) cs_table_hide(table, column);
-  json_decref(values);
+  if (cs_experiment_count(records, dimension) < 2) cs_table_hide(table, column);
 }
 
 /* ---- Around the rows ---- */
+
+/* The first of them; data has all. */
+static void note_failures(const cs_experiment_records *records, cs_table *table) {
+  int told = 0;
+  for (size_t t = 0; t < records->n && told <= MOST_NOTED; t++) {
+    const cs_trial *trial = &records->trials[t];
+    cs_strbuf text = {0};
+    if (trial->policy) continue;
+    if (told++ == MOST_NOTED) {
+      cs_table_note(table, "Failed, too: %d more; CSV has all reasons.",
+                    records->n_failed - MOST_NOTED);
+      continue;
+    }
+    cs_experiment_cell_text(records, trial->cell, NULL, NULL, &text);
+    cs_table_note(table, "Failed: %s: %s", text.data ? text.data : "",
+                  trial->reason ? trial->reason : "");
+    table->failed = table->failed || text.failed;
+    cs_strbuf_free(&text);
+  }
+}
 
 static void describe(const cs_experiment_records *records, cs_table *table) {
   const json_t *head = records->head, *device = json_object_get(head, "device");
@@ -148,6 +168,7 @@ static void describe(const cs_experiment_records *records, cs_table *table) {
   }
   cs_table_note(table, "Recorded: %d of %lld cells, %d of them failed, %d with wrong results.",
                 records->n_cells, cells, records->n_failed, records->n_wrong);
+  note_failures(records, table);
   if (records->torn) cs_table_note(table, "The last line was cut off and is left out.");
   json_t *about =
       json_pack("{s:s, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?}", "table", "experiment", "name",
@@ -165,20 +186,21 @@ static void describe(const cs_experiment_records *records, cs_table *table) {
   json_decref(summary);
 }
 
+void cs_experiment_table_of(const cs_experiment_records *records, cs_table *out) {
+  cs_table_init(out, columns, N_COLUMNS);
+  for (size_t t = 0; t < records->n; t++) add_row(&records->trials[t], out);
+  hide_uniform(records, "family", FAMILY_SHOWN, out);
+  hide_uniform(records, "workspace_limit", WORKSPACE_SHOWN, out);
+  hide_uniform(records, "streams", STREAMS_SHOWN, out);
+  hide_uniform(records, "partition", PARTITION_SHOWN, out);
+  describe(records, out);
+}
+
 cs_status cs_report_experiment(const char *path, cs_table *out) {
   cs_experiment_records records;
   *out = (cs_table){0};
   cs_status st = cs_experiment_records_read(path, &records);
-  if (st == CS_OK) {
-    cs_table_init(out, columns, N_COLUMNS);
-    for (size_t t = 0; t < records.n; t++) add_row(&records.trials[t], out);
-    hide_uniform(&records, "family", FAMILY_SHOWN, out);
-    hide_uniform(&records, "workspace_limit", WORKSPACE_SHOWN, out);
-    hide_uniform(&records, "streams", STREAMS_SHOWN, out);
-    hide_uniform(&records, "partition", PARTITION_SHOWN, out);
-    if (records.n_failed == 0) cs_table_hide(out, REASON);
-    describe(&records, out);
-  }
+  if (st == CS_OK) cs_experiment_table_of(&records, out);
   cs_experiment_records_free(&records);
   return st;
 }

@@ -34,16 +34,45 @@ void cs_experiment_value_text(const json_t *cell, const char *dimension, char ou
   }
 }
 
-json_t *cs_experiment_values(const cs_experiment_records *records, const char *dimension) {
-  json_t *values = json_array(), *cell, *value;
-  size_t c, v;
-  json_array_foreach(records->cells, c, cell) {
-    json_t *found = json_object_get(json_object_get(cell, "cell"), dimension);
-    bool known = false;
-    json_array_foreach(values, v, value) known = known || json_equal(value, found);
-    if (!known) json_array_append(values, found);
+size_t cs_experiment_count(const cs_experiment_records *records, const char *dimension) {
+  return json_array_size(json_object_get(records->values, dimension));
+}
+
+void cs_experiment_cell_text(const cs_experiment_records *records, const json_t *cell,
+                             const char *but, const char *nor, cs_strbuf *out) {
+  const char *before = "";
+  for (int d = 0; cs_experiment_dimensions[d]; d++) {
+    const char *key = cs_experiment_dimensions[d];
+    char value[256];
+    if ((but && strcmp(but, key) == 0) || (nor && strcmp(nor, key) == 0)) continue;
+    if (d >= 3 && cs_experiment_count(records, key) < 2) continue;
+    cs_experiment_value_text(cell, key, value);
+    if (d < 2) {
+      cs_strbuf_printf(out, "%s%s", before, value);
+    } else {
+      bool limit = strcmp(key, "workspace_limit") == 0;
+      cs_strbuf_printf(out, "%s%s %s", d == 2 ? " " : ", ", limit ? "workspace limit" : key, value);
+    }
+    before = " ";
   }
-  return values;
+}
+
+static cs_status find_values(cs_experiment_records *records) {
+  json_t *line, *value;
+  size_t c, v;
+  records->values = json_object();
+  for (int d = 0; cs_experiment_dimensions[d]; d++) {
+    json_t *values = json_array();
+    int failed = json_object_set_new(records->values, cs_experiment_dimensions[d], values);
+    json_array_foreach(records->cells, c, line) {
+      json_t *found = json_object_get(json_object_get(line, "cell"), cs_experiment_dimensions[d]);
+      bool known = false;
+      json_array_foreach(values, v, value) known = known || json_equal(value, found);
+      failed = failed || (!known && json_array_append(values, found));
+    }
+    if (failed) return cs_no_memory("an experiment's values", 0);
+  }
+  return CS_OK;
 }
 
 /* ---- Lines ---- */
@@ -181,7 +210,7 @@ static cs_status read_all(cs_experiment_records *out, json_t *index) {
   CS_RETURN_IF_ERROR(cs_json_lines_read(out->path, MOST_BYTES, out->lines, &whole, &out->torn));
   CS_RETURN_IF_ERROR(sort_lines(out, index));
   json_array_foreach(out->cells, i, cell) CS_RETURN_IF_ERROR(read_cell(out, i, cell));
-  return CS_OK;
+  return find_values(out);
 }
 
 cs_status cs_experiment_records_read(const char *path, cs_experiment_records *out) {
@@ -198,6 +227,7 @@ void cs_experiment_records_free(cs_experiment_records *records) {
   free(records->trials);
   json_decref(records->cells);
   json_decref(records->cases);
+  json_decref(records->values);
   json_decref(records->lines);
   *records = (cs_experiment_records){0};
 }

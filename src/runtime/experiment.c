@@ -61,3 +61,7 @@ cs_status cs_experiment_table(const char *path, cs_report **out) {
   cs_table table = {0};
   return cs_report_give(cs_report_experiment(path, &table), &table, out);
 }
+
+cs_status cs_experiment_page(const char *path, char **out) {
+  return cs_experiment_page_of(path, out);
+}
