@@ -121,7 +121,7 @@ const cli_option_entry cli_option_entries[CLI_MAX_ENTRIES] = {
      CLI_REPORTING},
     {{"figure", KEY_FIGURE, "NAME", 0,
       "One figure of the page: policies, gantt, sm-use, scatter, scatter-registers, "
-      "scatter-shared, arena, graph or peers; as SVG, or what is behind it as csv, md, json, text",
+      "scatter-shared, arena, graph or peers; as SVG, or what is behind it as csv, md or text",
       2},
      CLI_REPORTING},
     {{"peers", KEY_PEERS, "FILE", 0, "Show other systems' records (of bench/peers.py) on the page",

@@ -23,6 +23,10 @@ static cs_status put_figure(cs_status st, cs_strbuf *svg, const char *caption, b
 
 /* ---- Summary ---- */
 
+static bool has_sms(const cs_view *view) {
+  return view->report->device->unit.registers > 0;
+}
+
 /* What of the profile is not there. */
 static void tell_holes(const cs_view *view, const cs_view_candidates *candidates, cs_html *page) {
   int unmeasured = 0;
@@ -36,7 +40,7 @@ static void tell_holes(const cs_view *view, const cs_view_candidates *candidates
     cs_html_missing(page, view->measure, "measurements of %d of the network's %d nodes", unmeasured,
                     view->nodes->n);
   }
-  if (candidates->without_kernels > 0) {
+  if (candidates->without_kernels > 0 && has_sms(view)) {
     cs_html_missing(page, view->measure,
                     "registers, shared memory and threads of %d of %d candidates: their kernels "
                     "are not recorded (more than 3 times slower than the fastest, or measured "
@@ -105,7 +109,7 @@ static cs_status gantt(const cs_view *view, cs_html *page) {
   char id[64];
   cs_html_section(page, "timelines", "Timelines");
   if (view->n_policies == 0) {
-    cs_html_missing(page, view->measure, "timelines; %s", view->no_plans);
+    cs_html_missing(page, NULL, "timelines; there is no plan (the summary says why)");
     return CS_OK;
   }
   if (view->not_traced) {
@@ -131,7 +135,8 @@ static cs_status sm_use(const cs_view *view, cs_html *page) {
   cs_html_section(page, "sm-use", "SM resources");
   const cs_policy_view *policy = cs_view_main(view);
   if (!policy) {
-    cs_html_missing(page, view->measure, "what kernels take over time; %s", view->no_plans);
+    cs_html_missing(page, NULL,
+                    "what kernels take over time; there is no plan (the summary says why)");
     return CS_OK;
   }
   if (!cs_view_has_sm_use(view, policy->planned)) {
@@ -196,7 +201,14 @@ static cs_status put_data(const cs_view_candidates *candidates, cs_html *page) {
   json_decref(data);
   if (!text) return cs_no_memory("candidates", 0);
   cs_markup_raw(&page->body, "<script type=\"application/json\" id=\"candidate-data\">");
-  cs_markup_raw(&page->body, text);
+  /* No < but as \u003c: with "<!--" and "<script" in a name the element would not end here. */
+  for (const char *at = text; *at;) {
+    size_t length = strcspn(at, "<");
+    cs_strbuf_append(&page->body, at, length);
+    at += length;
+    if (*at) cs_markup_raw(&page->body, "\\u003c");
+    at += *at == '<';
+  }
   cs_markup_raw(&page->body, "</script>\n");
   free(text);
   return CS_OK;
@@ -220,12 +232,17 @@ static cs_status scatters(const cs_view *view, const cs_view_candidates *candida
                     cs_view_main(view) ? cs_view_main(view)->name : "no policy");
   CS_RETURN_IF_ERROR(put_data(candidates, page));
   cs_markup_raw(&page->body, "<div class=\"scatters\">\n");
-  for (int k = 0; k < CS_SCATTER_COUNT; k++) {
+  for (int k = 0; k < (has_sms(view) ? CS_SCATTER_COUNT : 1); k++) {
     cs_strbuf svg = {0};
     CS_RETURN_IF_ERROR(put_figure(cs_draw_scatter(candidates, (cs_scatter)k, NULL, &svg), &svg,
                                   captions[k], false, view->measure, page));
   }
   cs_markup_raw(&page->body, "</div>\n");
+  if (!has_sms(view)) {
+    cs_html_missing(page, NULL,
+                    "registers and shared memory; the device has no SMs, or the profile does not "
+                    "tell what one has");
+  }
   return CS_OK;
 }
 
@@ -238,7 +255,7 @@ static cs_status put_table(const cs_view *view, table_fn make, const char *capti
                            const char *command, cs_html *page) {
   cs_table table = {0};
   if (!view->nodes) {
-    cs_html_missing(page, view->measure, "this table; %s", view->no_nodes);
+    cs_html_missing(page, NULL, "this table; nothing was measured (see Candidates)");
     return CS_OK;
   }
   cs_status st = make(view->report, view->nodes, &table);
@@ -267,7 +284,7 @@ static cs_status arena(const cs_view *view, cs_html *page) {
   char id[64], caption[200], bytes[32];
   cs_html_section(page, "memory", "Memory");
   if (view->n_policies == 0) {
-    cs_html_missing(page, view->measure, "the arena; %s", view->no_plans);
+    cs_html_missing(page, NULL, "the arena; there is no plan (the summary says why)");
     return CS_OK;
   }
   cs_html_panels_begin(page, "Policy");
@@ -294,7 +311,7 @@ static cs_status graph(const cs_view *view, cs_html *page) {
   const cs_policy_view *policy = cs_view_main(view);
   cs_html_section(page, "graph", "Graph");
   if (!policy) {
-    cs_html_missing(page, view->measure, "tasks and their streams; %s", view->no_plans);
+    cs_html_missing(page, NULL, "tasks and their streams; there is no plan (the summary says why)");
     return CS_OK;
   }
   snprintf(

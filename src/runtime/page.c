@@ -275,14 +275,6 @@ static cs_status figure_data(const cs_view *view, const cs_figure *figure, cs_re
     cs_table_title(&table, "%s: %s, batch %lld, %s, %s", figure->title, view->report->bound->name,
                    (long long)view->report->bound->batch,
                    cs_precision_name(view->report->precision), cs_report_device_name(view->report));
-    json_t *about =
-        json_pack("{s:s, s:s, s:I, s:s, s:{s:s, s:s}}", "table", figure->name, "model",
-                  view->report->bound->name, "batch", (json_int_t)view->report->bound->batch,
-                  "dtype", cs_precision_name(view->report->precision), "device", "name",
-                  cs_report_device_name(view->report), "identity",
-                  cs_profile_identity(view->report->profile));
-    if (!about || json_object_update(table.about, about) != 0) table.failed = true;
-    json_decref(about);
   }
   st = cs_report_give(cs_annotate(st, "figure %s: ", figure->name), &table, &report);
   if (st == CS_OK) st = cs_report_format_text(report, format, out);
@@ -295,8 +287,9 @@ cs_status cs_page_text(const cs_page *page, const char *figure, cs_report_format
   const cs_figure *found = NULL;
   *out = NULL;
   if (!figure && format == CS_REPORT_HTML) return cs_report_page(&page->view, out);
-  if (!figure || format == CS_REPORT_HTML) {
-    return cs_error(CS_CODE_USAGE, "page: as a whole it is HTML, a figure of it is not");
+  if (!figure || format == CS_REPORT_HTML || format == CS_REPORT_JSON) {
+    return cs_error(CS_CODE_USAGE,
+                    "page: as a whole it is HTML, a figure of it is SVG, CSV, Markdown or text");
   }
   CS_RETURN_IF_ERROR(cs_figure_find(figure, &found));
   return format == CS_REPORT_SVG ? figure_text(&page->view, found, out)
