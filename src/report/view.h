@@ -117,6 +117,7 @@ cs_status cs_tabulate_scatter(const cs_view *view, cs_table *out) CS_MUST_USE;
 cs_status cs_tabulate_policies(const cs_view *view, cs_table *out) CS_MUST_USE;
 cs_status cs_tabulate_peers(const cs_view *view, cs_table *out) CS_MUST_USE;
 
+bool cs_view_has_sms(const cs_view *view); /* the device has SMs, and what one has is known */
 /* Whether an operation's tasks can be told by SM resources: the device has them, kernels are known.
  */
 bool cs_view_has_sm_use(const cs_view *view, const cs_timeline *timeline);
@@ -128,7 +129,16 @@ typedef struct cs_sm_use {
 cs_status cs_sm_use_of(const cs_device_info *device, const cs_timeline *timeline, cs_sm_use **out,
                        int *n) CS_MUST_USE;
 
-/* ---- The page (verdict.c, report_page.c) ---- */
+/* ---- The page (verdict.c, page_candidates.c, report_page.c) ---- */
+
+/* Writes what a NOT_FOUND says in place of what is not there; other errors stay. Consumes `st`. */
+cs_status cs_write_missing(cs_status st, const char *command, cs_html *page) CS_MUST_USE;
+/* The figure, which was drawn with status `st`, or that it is missing; releases `svg`. */
+cs_status cs_write_figure(cs_status st, cs_strbuf *svg, const char *caption, bool zoom,
+                          const char *command, cs_html *page) CS_MUST_USE;
+/* The section of candidates; NULL: there are none. */
+cs_status cs_write_candidates(const cs_view *view, const cs_view_candidates *candidates,
+                              cs_html *page) CS_MUST_USE;
 
 /* Cards and sentences: latency, gain, what bounds it, what keeps kernels apart, how good the
  * prediction was. */

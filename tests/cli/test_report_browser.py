@@ -213,7 +213,7 @@ class Rendered(unittest.TestCase):
         self.assertEqual([self.ask(what) for what in (width, height, names)], before)
 
     def test_one_operation_of_the_scatter(self):
-        visible = "[...document.querySelectorAll('#scatter-workspace [data-group] > .d')].filter((d) => d.checkVisibility()).length"
+        visible = "[...document.querySelectorAll('#scatter-workspace [data-group] > .d')].filter((d) => d.getBoundingClientRect().left !== 0).length"
         before = self.ask(visible)
         self.ask("(() => { const s = document.querySelector('.scatters select'); s.value = '3';"
                  " s.dispatchEvent(new Event('change')); })()")
