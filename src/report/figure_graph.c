@@ -162,7 +162,9 @@ static cs_status lay_out(const cs_policy_view *policy, drawing *d) {
   }
   for (int p = 0; p < policy->plan->n_tasks; p++)
     d->placed_of[policy->plan->tasks[p].task] = &policy->plan->tasks[p];
-  cs_status st = cs_program_blocks(policy->program, d->block_of, &d->n_blocks);
+  int n_blocks = 0;
+  cs_status st = cs_program_blocks(policy->program, d->block_of, &n_blocks);
+  d->n_blocks = n_blocks;
   if (st == CS_OK) {
     for (int t = 0; t < policy->program->n_tasks; t++) tasks_of[d->block_of[t]]++;
     find_segments(d, tasks_of);

@@ -101,6 +101,9 @@ static cs_status gantt(const cs_view *view, cs_html *page) {
   for (int i = 0; i < view->n_policies; i++) {
     snprintf(id, sizeof id, "timelines-%s", view->policies[i].name);
     cs_html_panel(page, id, view->policies[i].name);
+    if (view->policies[i].not_traced) {
+      cs_html_missing(page, view->trace, "a measured timeline; %s", view->policies[i].not_traced);
+    }
     CS_RETURN_IF_ERROR(
         timelines_of(view, &view->policies[i], cs_draw_gantt, "Kernels", true, page));
   }

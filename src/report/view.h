@@ -16,6 +16,7 @@ typedef struct cs_policy_view {
   const cs_program *program;
   const cs_timeline *planned;
   const cs_timeline *measured;     /* NULL: nothing was traced */
+  const char *not_traced;          /* why not; NULL: it was, or the view tells why none was */
   int traced_runs;                 /* of which `measured` is the one of the median span */
   cs_stats latency;                /* n 0: not measured */
   cs_median_interval interval;     /* 95%, of `latency` */
@@ -32,10 +33,10 @@ typedef struct cs_view {
   const char *no_nodes;           /* for this reason */
   const cs_policy_view *policies; /* the baseline first; what the page is about last */
   int n_policies;
-  const char *no_plans;                /* why there are none */
-  const char *not_measured;            /* why latencies are predictions; NULL: they are measured */
-  const char *not_traced;              /* why no policy has a measured timeline; NULL: they have */
-  const cs_records *peers;             /* NULL: no file was given */
+  const char *no_plans;     /* why there are none */
+  const char *not_measured; /* why latencies are predictions; NULL: they are measured */
+  const char *not_traced;   /* why no policy was traced; NULL: they were, or tell themselves */
+  const cs_records *peers;  /* NULL: no file was given */
   const char *measure, *trace, *bench; /* commands that give what is missing */
   json_t *environment;                 /* label → text */
 } cs_view;
