@@ -62,6 +62,11 @@ enum {
   KEY_DOT,
   KEY_MAX_REGRESSION,
   KEY_ONNX,
+  KEY_COUNT,
+  KEY_LATENTS,
+  KEY_COLUMNS,
+  KEY_FORCE,
+  KEY_TIME,
 };
 
 typedef struct cli_option_entry {
