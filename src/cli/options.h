@@ -71,6 +71,11 @@ enum {
   KEY_TIME_LIMIT,
   KEY_DRY_RUN,
   KEY_RETRY,
+  KEY_COUNT,
+  KEY_LATENTS,
+  KEY_COLUMNS,
+  KEY_FORCE,
+  KEY_TIME,
 };
 
 typedef struct cli_option_entry {
