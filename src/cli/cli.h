@@ -148,6 +148,9 @@ cs_status cli_check_writable(const char *path) CS_MUST_USE;
 /* USAGE where a file that is written (--json, --output, --onnx) is one that is read, or the other.
  */
 cs_status cli_check_files(const cli_options *options) CS_MUST_USE;
+/* USAGE where the file that `option` writes is the one read. NULL: not given. */
+cs_status cli_check_kept_file(const char *option, const char *written,
+                              const char *read) CS_MUST_USE;
 
 /* Appends text and a newline to stdout; IO error when it cannot be written. */
 cs_status cli_print(const char *text) CS_MUST_USE;
