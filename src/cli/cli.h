@@ -25,6 +25,7 @@ typedef struct cli_options {
   cs_precision precisions[CLI_MAX_LIST];
   int n_precisions;
   const char *policy; /* "all" or a name; NULL: not given */
+  cli_list policies;  /* of report: names, or "all" */
   const char *device;
   const char *weights, *output /* but of run */, *json, *plan, *cache_dir, *onnx;
   cli_list pins, bans, allows, dumps, nodes;
@@ -42,8 +43,10 @@ typedef struct cli_options {
   int verify;   /* -1 none, else cs_verify_level */
   int table;    /* -1 not said, else cs_report_kind */
   cs_report_format format;
+  bool format_given;
   cs_report_candidates candidates;
   const char *profile;
+  const char *figure, *peers; /* of a page */
   bool paper;
   const char *import_path, *export_path;
   int older_than; /* days; 0: not said */
@@ -57,7 +60,8 @@ typedef struct cli_options {
   const char *from, *page;
   double time_limit; /* seconds; -1: not given */
   bool dry_run, retry;
-  const char *planning; /* the first option that only planning takes that was given; NULL: none */
+  const char *planning; /* the first option that only planning (of report: a page) takes that was
+                           given; NULL: none */
 } cli_options;
 
 /* Which options a command takes (bits), for one parser that serves all. */
@@ -171,6 +175,9 @@ void cli_print_memory(const char *policy, const json_t *memory, struct cs_strbuf
 cs_status cli_write_records(const cli_options *options, int n_cases,
                             const json_t *records) CS_MUST_USE;
 
+/* ---- report_page.c ---- */
+/* `report` without --table: a page, or a figure of one. */
+cs_status cli_report_page(const cli_options *options) CS_MUST_USE;
 /* Prints a table as --format says, and writes what --json asks for (- : that alone). */
 cs_status cli_write_report(const cli_options *options, const cs_report *report) CS_MUST_USE;
 

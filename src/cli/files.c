@@ -50,6 +50,8 @@ static cs_status check_written(const cli_options *options, const named_file *wri
   CS_RETURN_IF_ERROR(check_list(written, "--input ", &options->inputs));
   CS_RETURN_IF_ERROR(check_read(written, "--plan ", options->plan));
   CS_RETURN_IF_ERROR(check_read(written, "--from ", options->from));
+  CS_RETURN_IF_ERROR(check_read(written, "--profile ", options->profile));
+  CS_RETURN_IF_ERROR(check_read(written, "--peers ", options->peers));
   return check_read(written, "--device sim:", simulated);
 }
 

@@ -113,6 +113,11 @@ static void set_policy(struct argp_state *state, cli_options *out, const char *t
   argp_error(state, "--policy \"%s\": wanted %sor all", text, known);
 }
 
+static void add_policy(struct argp_state *state, cli_options *out, const char *text) {
+  set_policy(state, out, text);
+  add_item(state, &out->policies, text);
+}
+
 static void set_device(struct argp_state *state, cli_options *out, const char *text) {
   bool known = strcmp(text, "auto") == 0 || strcmp(text, "cpu") == 0 || strcmp(text, "cuda") == 0;
   bool file = strncmp(text, "sim:", 4) == 0 && text[4];
@@ -264,15 +269,20 @@ static error_t parse_file(int key, char *text, cli_options *out) {
   }
 }
 
+/* Of `report`: what only a page takes. */
+static bool is_planning(const cli_command *command, int key, const cli_option_entry *entry) {
+  bool of_graph = key == KEY_BATCH || key == KEY_DTYPE || key == KEY_FORMAT || key == KEY_DOT;
+  if (!entry->option.name || of_graph || key == KEY_KERNELS) return false;
+  if (!(command->options & CLI_REPORTING)) return entry->needs & (CLI_PLANNING | CLI_INSPECTING);
+  bool for_both = entry->needs & CLI_REPORTING;
+  return ((entry->needs & CLI_PLANNING) && !for_both) || key == KEY_SAMPLES || key == KEY_PEERS;
+}
+
 static error_t parse_option(int key, char *text, struct argp_state *state) {
   parse_state *parse = state->input;
   cli_options *out = parse->out;
   const cli_option_entry *entry = entry_of(key);
-  bool planning = entry->option.name && (entry->needs & (CLI_PLANNING | CLI_INSPECTING));
-  bool of_graph = key == KEY_BATCH || key == KEY_DTYPE || key == KEY_FORMAT || key == KEY_DOT;
-  if (planning && !of_graph && key != KEY_KERNELS && !out->planning) {
-    out->planning = entry->option.name;
-  }
+  if (is_planning(parse->command, key, entry) && !out->planning) out->planning = entry->option.name;
   switch (key) {
     case KEY_BATCH:
       each_part(state, text, add_batch);
@@ -281,7 +291,11 @@ static error_t parse_option(int key, char *text, struct argp_state *state) {
       each_part(state, text, add_precision);
       return 0;
     case KEY_POLICY:
-      set_policy(state, out, text);
+      if (parse->command->options & CLI_REPORTING) {
+        each_part(state, text, add_policy);
+      } else {
+        set_policy(state, out, text);
+      }
       return 0;
     case KEY_DEVICE:
       set_device(state, out, text);
@@ -380,7 +394,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state) {
     case KEY_CANDIDATES:
     case KEY_PROFILE:
     case KEY_PAPER:
-      return cli_parse_report_option(key, text, state, out);
+    case KEY_FIGURE:
+    case KEY_PEERS:
+      return cli_parse_report_option(parse->command, key, text, state, out);
     default:
       check_file_name(state, key, text);
       return parse_file(key, text, out);

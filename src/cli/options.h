@@ -63,6 +63,8 @@ enum {
   KEY_DOT,
   KEY_MAX_REGRESSION,
   KEY_ONNX,
+  KEY_FIGURE,
+  KEY_PEERS,
   KEY_ONLY,
   KEY_FROM,
   KEY_PAGE,
@@ -79,6 +81,7 @@ typedef struct cli_option_entry {
 extern const cli_option_entry cli_option_entries[CLI_MAX_ENTRIES]; /* ended by a name of NULL */
 
 /* Ends the program with status 2 where the value is wrong. */
-error_t cli_parse_report_option(int key, char *text, struct argp_state *state, cli_options *out);
+error_t cli_parse_report_option(const cli_command *command, int key, char *text,
+                                struct argp_state *state, cli_options *out);
 
 #endif

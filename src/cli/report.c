@@ -1,6 +1,7 @@
-/* `convsched report`: tables of what a profile tells of a network. */
+/* `convsched report`: what is known of a network, as a page, a figure of it, or a table. */
 #include <string.h>
 
+#include "base/status.h"
 #include "cli/cli.h"
 
 static cs_status print_as(const cs_report *report, cs_report_format format, const char *path) {
@@ -15,7 +16,8 @@ static cs_status print_as(const cs_report *report, cs_report_format format, cons
 cs_status cli_write_report(const cli_options *options, const cs_report *report) {
   cs_status st = options->json ? print_as(report, CS_REPORT_JSON, options->json) : CS_OK;
   bool printed = options->json && strcmp(options->json, "-") == 0;
-  return st != CS_OK || printed ? st : print_as(report, options->format, NULL);
+  const char *path = options->table >= 0 ? options->output : NULL; /* else it is not the table's */
+  return st != CS_OK || printed ? st : print_as(report, options->format, path);
 }
 
 static cs_status make_report(const cli_options *options, cs_device *device, const cs_graph *graph,
@@ -34,18 +36,39 @@ static cs_status make_report(const cli_options *options, cs_device *device, cons
   return cs_report_create(device, graph, &session_options, &report_options, out);
 }
 
-static cs_status report_command(const cli_options *options) {
-  cs_device *device = NULL;
-  cs_graph *graph = NULL;
-  cs_report *report = NULL;
-  if (options->table < 0) {
-    return cli_error(CS_CODE_USAGE, "report: wanted --table resources, workspace or complementary");
-  }
+static cs_status check_options(const cli_options *options) {
   if (options->n_batches > 1 || options->n_precisions > 1) {
     return cli_error(CS_CODE_USAGE, "one --batch and one --dtype at a time, %d and %d given",
                      options->n_batches, options->n_precisions);
   }
+  bool page = options->output || options->figure || options->format == CS_REPORT_HTML;
+  if (options->table < 0 && page) return CS_OK;
+  if (options->table < 0) {
+    return cli_error(
+        CS_CODE_USAGE,
+        "report: wanted --table resources, workspace or complementary, or -o FILE.html "
+        "for a page of all");
+  }
+  if (options->figure || options->format == CS_REPORT_HTML || options->format == CS_REPORT_SVG) {
+    return cli_error(CS_CODE_USAGE,
+                     "--table is no figure, and a part of the page: it goes without --figure and "
+                     "--format svg or html");
+  }
+  if (options->planning) {
+    return cli_error(CS_CODE_USAGE, "--table plans nothing, so it goes without --%s",
+                     options->planning);
+  }
+  return CS_OK;
+}
+
+static cs_status report_command(const cli_options *options) {
+  cs_device *device = NULL;
+  cs_graph *graph = NULL;
+  cs_report *report = NULL;
+  CS_RETURN_IF_ERROR(check_options(options));
+  if (options->table < 0) return cli_report_page(options);
   cs_status st = cli_check_writable(options->json);
+  if (st == CS_OK) st = cli_check_writable(options->output);
   if (st == CS_OK) st = cli_load_graph(options->models.items[0], &graph);
   if (st == CS_OK && !options->profile) {
     st = cs_device_open(options->device, cli_logger(options), &device);
@@ -61,15 +84,23 @@ static cs_status report_command(const cli_options *options) {
 const cli_command cli_report = {
     .name = "report",
     .arguments = "MODEL.json",
-    .summary = "Tables of what was measured: resources, workspace, complementary algorithms",
+    .summary = "A page of what is known of a network, figures and tables of it",
     .help =
-        "Tells what a profile knows of a network: what kernels take of an SM's resources "
-        "(resources), what workspace and time every algorithm takes (workspace), which nodes run "
-        "faster together with candidates that are slower alone (complementary). Measures nothing; "
-        "with --profile no device is needed.\v"
-        "Example:\n  convsched report models/googlenet.json --table resources \\\n"
+        "Makes one HTML page that needs nothing else: latencies and plans of every policy, "
+        "timelines, what kernels take of the SMs, all candidates, memory, the graph, other systems "
+        "(-o FILE.html). It measures as `run` does what the cache lacks, and traces runs at last; "
+        "with --device sim:FILE or --profile FILE nothing is run, and the page says what is "
+        "missing. --figure is one figure of it. --table is one table of what a profile "
+        "knows, and measures nothing: what kernels take of an SM (resources), what workspace and "
+        "time every algorithm takes (workspace), which nodes run faster together with candidates "
+        "that are slower alone (complementary).\v"
+        "Examples:\n  convsched report models/googlenet.json --dtype tf32 -o googlenet.html\n"
+        "  convsched report models/googlenet.json --dtype tf32 --policy streams,coselect \\\n"
+        "    --figure gantt --format svg -o gantt.svg --profile h100.jsonl.gz\n"
+        "  convsched report models/googlenet.json --table resources \\\n"
         "    --node 'inception_3a/*' --dtype f16 --profile h100.jsonl.gz --format md",
-    .options = CLI_REPORTING | CLI_JSON,
+    .options = CLI_REPORTING | CLI_JSON | CLI_PLANNING,
     .min_models = 1,
     .max_models = 1,
-    .run = report_command};
+    .run = report_command,
+    .asks = true};

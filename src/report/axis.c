@@ -133,6 +133,6 @@ void cs_axis_ticks(const cs_axis *axis, int wanted, cs_ticks *out) {
   }
   double step = step_of(axis, wanted);
   for (double k = ceil(axis->least / step - 1e-9); k * step <= axis->most + step * 1e-9; k++) {
-    add(out, k * step);
+    add(out, k == 0 ? 0 : k * step); /* no −0 */
   }
 }

@@ -127,7 +127,7 @@ typedef struct cs_boxes {
   int n_rules;
   const cs_legend_entry *legend;
   int n_legend;
-  double width, height; /* 0: 960; as many as the lanes take, of an arena 260 */
+  double width, height; /* 0: 1076; as many as the lanes take, of an arena 260 */
 } cs_boxes;
 void cs_figure_boxes(cs_strbuf *out, const cs_boxes *boxes, const cs_box *items, int n);
 

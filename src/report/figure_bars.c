@@ -3,11 +3,11 @@
 
 #include "report/chart.h"
 
-#define WIDTH 720
+#define WIDTH 860
 #define ROW 28
 #define TOP 30
 #define BOTTOM 44
-#define NAMES 190
+#define MOST_NAMES 230
 #define NOTES 120
 
 static void fit(cs_axis *axis, const cs_bar *items, int n) {
@@ -42,7 +42,7 @@ static void draw_bar(cs_strbuf *out, const cs_plot *plot, const cs_bar *bar, int
   double y = plot->y + row * ROW + ROW / 2.0, end = cs_plot_x(plot, bar->value);
   bool spread = isfinite(bar->low) && isfinite(bar->high) && bar->high > bar->low;
   cs_unit_text(plot->across.unit, bar->value, value);
-  cs_text_fit(bar->name, 12, NAMES - 16, name, sizeof name);
+  cs_text_fit(bar->name, 12, MOST_NAMES - 16, name, sizeof name);
   if (bar->tip) {
     cs_svg_mark_text(out, NULL, bar->tip);
   } else {
@@ -53,14 +53,22 @@ static void draw_bar(cs_strbuf *out, const cs_plot *plot, const cs_bar *bar, int
   if (isfinite(bar->mark)) diamond(out, cs_plot_x(plot, bar->mark), y);
   cs_svg_text(out, bar->ours ? "name end strong" : "name end", plot->x - 8, y + 4, "%s", name);
   cs_svg_text(out, "value", plot->x + plot->width + 10, y + 4, "%s%s%s", value,
-              bar->note ? "  " : "", bar->note ? bar->note : "");
+              bar->note ? " · " : "", bar->note ? bar->note : "");
   cs_svg_end(out);
+}
+
+/* Pixels that the longest name takes, within reason. */
+static double names_width(const cs_bar *items, int n) {
+  double most = 60;
+  for (int i = 0; i < n; i++) most = fmax(most, cs_text_width(items[i].name, 12.5));
+  return fmin(most + 18, MOST_NAMES);
 }
 
 void cs_figure_bars(cs_strbuf *out, const cs_bars *bars, const cs_bar *items, int n) {
   bool legend = bars->value_name && bars->mark_name;
   double top = legend ? TOP : 8;
-  cs_plot plot = {NAMES, top, WIDTH - NAMES - NOTES, (double)n * ROW, bars->across, {0}};
+  double names = names_width(items, n);
+  cs_plot plot = {names, top, WIDTH - names - NOTES, (double)n * ROW, bars->across, {0}};
   cs_svg_head head = {.width = WIDTH,
                       .height = top + n * ROW + BOTTOM,
                       .id = bars->id,
@@ -75,7 +83,7 @@ void cs_figure_bars(cs_strbuf *out, const cs_bars *bars, const cs_bar *items, in
   if (legend) {
     cs_legend_entry entries[] = {{"bar ours", bars->value_name, false},
                                  {"diamond", bars->mark_name, false}};
-    cs_legend(out, NAMES - 8, 4, plot.width, entries, 2);
+    cs_legend(out, names - 8, 4, plot.width, entries, 2);
   }
   cs_svg_close(out);
 }

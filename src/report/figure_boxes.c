@@ -3,7 +3,7 @@
 
 #include "report/chart.h"
 
-#define WIDTH 960
+#define WIDTH 1076
 #define LEFT 76
 #define RIGHT 20
 #define LANE 30

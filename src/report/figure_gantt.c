@@ -63,24 +63,19 @@ static void describe(const cs_policy_view *policy, const cs_timeline_slice *slic
   if (slice->early) cs_strbuf_printf(out, "\nbegan before the kernel before it had ended");
 }
 
-/* The last part of a name tells nodes of a block apart: "inception_3a/3x3" → "3x3". */
-static const char *last_part(const char *name) {
-  const char *slash = strrchr(name, '/');
-  return slash && slash[1] && !strstr(name, " + ") ? slash + 1 : name;
-}
-
 static cs_status make_boxes(const cs_policy_view *policy, const cs_timeline *timeline,
-                            cs_box *boxes, char **tips) {
+                            cs_box *boxes, char **tips, char (*names)[64]) {
   for (int i = 0; i < timeline->n_slices; i++) {
     const cs_timeline_slice *slice = &timeline->slices[i];
     cs_strbuf tip = {0};
     describe(policy, slice, &tip);
+    cs_view_short_name(slice->name, names[i]);
     CS_RETURN_IF_ERROR(cs_strbuf_take(&tip, &tips[i]));
     boxes[i] = (cs_box){.start = slice->start_us,
                         .end = slice->end_us,
                         .low = slice->stream,
                         .high = slice->stream + 1,
-                        .name = last_part(slice->name),
+                        .name = names[i],
                         .tip = tips[i],
                         .class = class_of(op_of(policy, slice))};
   }
@@ -143,10 +138,12 @@ cs_status cs_draw_gantt(const cs_view *view, const cs_policy_view *policy,
   int n_rules = 0;
   cs_box *items = cs_calloc(n, sizeof *items);
   char **tips = cs_calloc(n, sizeof *tips);
+  char(*names)[64] = cs_calloc(n, sizeof *names);
   double *rules = cs_calloc((size_t)policy->plan->n_tasks + 1, sizeof *rules);
   (void)view;
-  if (!items || !tips || !rules) CS_FAIL(st, done, CS_CODE_NO_MEMORY, "out of memory for boxes");
-  CS_TRY(st, make_boxes(policy, timeline, items, tips), done);
+  if (!items || !tips || !names || !rules)
+    CS_FAIL(st, done, CS_CODE_NO_MEMORY, "out of memory for boxes");
+  CS_TRY(st, make_boxes(policy, timeline, items, tips, names), done);
   if (timeline->source != CS_TIMELINE_MEASURED)
     CS_TRY(st, block_rules(policy, rules, &n_rules), done);
   draw(policy, timeline, most_us, style, items, rules, n_rules, out);
@@ -154,6 +151,7 @@ done:
   for (size_t i = 0; tips && i < n; i++) free(tips[i]);
   free(tips);
   free(items);
+  free(names);
   free(rules);
   return st;
 }

@@ -13,7 +13,7 @@
 #define GAP_Y 8.0
 #define PAD 12.0
 #define BLOCK_GAP 20.0
-#define ROW_WIDTH 960.0
+#define ROW_WIDTH 1072.0
 #define TITLE 16.0
 
 typedef struct place {
@@ -226,12 +226,12 @@ static void draw_task(const drawing *d, int t, cs_strbuf *out) {
   const cs_task *task = &d->policy->program->tasks[t];
   const cs_plan_task *placed = d->placed_of[t];
   const place *at = &d->places[t];
-  const char *slash = strrchr(task->name, '/'), *last = slash && slash[1] ? slash + 1 : task->name;
-  char name[64], class[16], start[32], took[32];
+  char shorter[64], name[64], class[16], start[32], took[32];
   snprintf(class, sizeof class, "b b%d", placed->stream % 8);
   cs_unit_text(CS_UNIT_US, placed->start_us, start);
   cs_unit_text(CS_UNIT_US, placed->end_us - placed->start_us, took);
-  cs_text_fit(task->node < 0 ? "copy" : last, 10, BOX_W - 10, name, sizeof name);
+  cs_view_short_name(task->name, shorter);
+  cs_text_fit(task->node < 0 ? "copy" : shorter, 10, BOX_W - 10, name, sizeof name);
   cs_svg_mark(out, class, "%s\n%s · block %d · stream %d\n%s\npredicted at %s for %s", task->name,
               cs_op_name(task->desc.op), d->block_of[t], placed->stream, placed->candidate.id,
               start, took);

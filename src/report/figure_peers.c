@@ -72,7 +72,9 @@ enum {
   GAIN,
   STREAMS,
   ARENA,
+  ARENA_TEXT,
   WORKSPACE,
+  WORKSPACE_TEXT,
   N_POLICY
 };
 static const cs_table_column policy_columns[N_POLICY] = {
@@ -86,9 +88,18 @@ static const cs_table_column policy_columns[N_POLICY] = {
     [PREDICTED] = {"predicted_us", "predicted us", 1, CS_COLUMN_ALL, false},
     [GAIN] = {"gain", "vs sequential", 2, CS_COLUMN_ALL, false},
     [STREAMS] = {"streams", "streams", 0, CS_COLUMN_ALL, false},
-    [ARENA] = {"arena_bytes", "arena B", 0, CS_COLUMN_ALL, false},
-    [WORKSPACE] = {"workspace_bytes", "workspace B", 0, CS_COLUMN_ALL, false},
+    [ARENA] = {"arena_bytes", "arena", 0, CS_COLUMN_DATA, false},
+    [ARENA_TEXT] = {"arena", "arena", CS_COLUMN_TEXT, CS_COLUMN_PERSON, false},
+    [WORKSPACE] = {"workspace_bytes", "workspace", 0, CS_COLUMN_DATA, false},
+    [WORKSPACE_TEXT] = {"workspace", "workspace", CS_COLUMN_TEXT, CS_COLUMN_PERSON, false},
 };
+
+static void put_bytes(cs_table *table, int number, int text, int64_t bytes) {
+  char shown[32];
+  cs_unit_text(CS_UNIT_BYTES, (double)bytes, shown);
+  cs_table_number(table, number, (double)bytes);
+  cs_table_text(table, text, "%s", shown);
+}
 
 cs_status cs_tabulate_policies(const cs_view *view, cs_table *out) {
   cs_table_init(out, policy_columns, N_POLICY);
@@ -108,8 +119,11 @@ cs_status cs_tabulate_policies(const cs_view *view, cs_table *out) {
     cs_table_number(out, PREDICTED, policy->plan->predicted_us);
     cs_table_number(out, GAIN, cs_policy_view_us(&view->policies[0]) / cs_policy_view_us(policy));
     cs_table_number(out, STREAMS, policy->plan->n_streams);
-    cs_table_number(out, ARENA, (double)policy->plan->arena_bytes);
-    cs_table_number(out, WORKSPACE, (double)policy->plan->workspace_peak);
+    put_bytes(out, ARENA, ARENA_TEXT, policy->plan->arena_bytes);
+    put_bytes(out, WORKSPACE, WORKSPACE_TEXT, policy->plan->workspace_peak);
+  }
+  if (view->policies[0].latency.n == 0) {
+    for (int c = MEDIAN; c <= SAMPLES; c++) cs_table_hide(out, c);
   }
   return CS_OK;
 }
@@ -205,6 +219,10 @@ cs_status cs_draw_peers(const cs_view *view, const char *style, cs_strbuf *out) 
   free(texts);
   free(found);
   return st;
+}
+
+cs_status cs_view_peer_devices(const cs_view *view, char **out) {
+  return cs_records_list(view->peers, "device", "name", out);
 }
 
 enum { CONTENDER, LAYOUT, PEER_MEDIAN, PEER_LOW, PEER_HIGH, PEER_SAMPLES, N_PEER };

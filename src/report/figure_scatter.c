@@ -4,22 +4,23 @@
 
 #include "report/view.h"
 
-#define WIDTH 720
-#define HEIGHT 380
+#define WIDTH 528
+#define WHOLE_WIDTH 1076
+#define HEIGHT 360
 #define LEFT 76
 #define TOP 56
 #define BOTTOM 44
-#define RIGHT 20
+#define RIGHT 30
 
 static const struct {
   const char *id, *label, *axis;
   cs_unit unit;
 } kinds[CS_SCATTER_COUNT] = {
     {"scatter-workspace", "Time against workspace of every candidate", "workspace", CS_UNIT_BYTES},
-    {"scatter-registers", "Time against registers of every candidate",
-     "registers of an SM that resident blocks hold", CS_UNIT_PERCENT},
+    {"scatter-registers", "Time against registers of every candidate", "share of an SM's registers",
+     CS_UNIT_PERCENT},
     {"scatter-shared", "Time against shared memory of every candidate",
-     "shared memory of an SM that resident blocks hold", CS_UNIT_PERCENT}};
+     "share of an SM's shared memory", CS_UNIT_PERCENT}};
 
 /* NaN: not known. */
 static double value_of(const cs_view_candidate *candidate, cs_scatter which) {
@@ -80,7 +81,7 @@ static void draw_group(cs_strbuf *out, const cs_plot *plot, const cs_view_group 
 static void draw_legend(cs_strbuf *out, const cs_view_candidates *all) {
   static const char *const classes[] = {"c0", "c1", "c2", "c3", "c4", "c5"};
   bool seen[6] = {false};
-  double x = LEFT;
+  double x = 8;
   for (int g = 0; g < all->n_groups; g++) {
     for (int i = 0; i < all->groups[g].n; i++) {
       seen[cs_family_colour(all->groups[g].candidates[i].record->candidate.family)] = true;
@@ -93,7 +94,7 @@ static void draw_legend(cs_strbuf *out, const cs_view_candidates *all) {
     cs_svg_path_to(out, 'M', x + 6, 14);
     cs_markup_raw(out, "h0\"/>");
     cs_svg_text(out, "tick", x + 16, 18, "%s", cs_family_name(c));
-    x += 34 + cs_text_width(cs_family_name(c), 12);
+    x += 30 + cs_text_width(cs_family_name(c), 11);
   }
   cs_svg_circle(out, "chosen", x + 6, 14, 5);
   cs_svg_text(out, "tick", x + 16, 18, "in the plan");
@@ -102,14 +103,15 @@ static void draw_legend(cs_strbuf *out, const cs_view_candidates *all) {
 
 cs_status cs_draw_scatter(const cs_view_candidates *candidates, cs_scatter which, const char *style,
                           cs_strbuf *out) {
+  double width = which == CS_SCATTER_WORKSPACE ? WHOLE_WIDTH : WIDTH;
   cs_plot plot = {
       LEFT,
       TOP,
-      WIDTH - LEFT - RIGHT,
+      width - LEFT - RIGHT,
       HEIGHT - TOP - BOTTOM,
       {.title = kinds[which].axis, .unit = kinds[which].unit, .log = which == CS_SCATTER_WORKSPACE},
       {.title = "time alone", .unit = CS_UNIT_US, .log = true}};
-  cs_svg_head head = {.width = WIDTH,
+  cs_svg_head head = {.width = width,
                       .height = HEIGHT,
                       .id = kinds[which].id,
                       .label = kinds[which].label,

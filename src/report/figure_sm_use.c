@@ -77,38 +77,104 @@ cs_status cs_sm_use_of(const cs_device_info *device, const cs_timeline *timeline
   return CS_OK;
 }
 
-/* ---- Drawing ---- */
+/* ---- Drawing: a strip for each resource, one above the other ---- */
 
-static const char *const names[CS_RESOURCE_COUNT] = {"registers", "shared memory", "threads",
-                                                     "block slots"};
+#define WIDTH 1076
+#define LEFT 108
+#define RIGHT 20
+#define STRIP 58.0
+#define GAP 10.0
+#define TOP 10.0
+#define BOTTOM 40
 
-static cs_status draw(const cs_policy_view *policy, const cs_timeline *timeline, double most_us,
-                      const char *style, const cs_sm_use *use, int n, cs_line_point *points,
-                      cs_strbuf *out) {
+static const char *const strips[CS_RESOURCE_COUNT] = {"registers", "shared memory", "threads",
+                                                      "block slots"};
+
+static double strip_top(int r) {
+  return TOP + r * (STRIP + GAP);
+}
+
+static double height_of(double share, double most) {
+  return fmin(share, most) / most * STRIP;
+}
+
+static void draw_area(cs_strbuf *out, const cs_plot *plot, int r, const cs_sm_use *use, int n,
+                      double most) {
+  double bottom = strip_top(r) + STRIP, last = bottom;
+  char class[16];
+  snprintf(class, sizeof class, "area a%d", r);
+  cs_svg_path_open(out, class);
+  cs_svg_path_to(out, 'M', plot->x, bottom);
+  for (int i = 0; i < n; i++) {
+    double x = cs_plot_x(plot, use[i].us);
+    cs_svg_path_to(out, 'L', x, last);
+    last = bottom - height_of(use[i].share[r], most);
+    cs_svg_path_to(out, 'L', x, last);
+  }
+  cs_svg_path_to(out, 'L', n > 0 ? cs_plot_x(plot, use[n - 1].us) : plot->x, bottom);
+  cs_markup_raw(out, "Z");
+  cs_svg_path_close(out);
+}
+
+static void draw_strip(cs_strbuf *out, const cs_plot *plot, int r, const cs_sm_use *use, int n,
+                       double most) {
+  double y = strip_top(r), all = y + STRIP - height_of(1, most);
+  double mean = 0, span = n > 0 ? use[n - 1].us : 0;
+  for (int i = 0; i + 1 < n; i++) mean += use[i].share[r] * (use[i + 1].us - use[i].us);
+  cs_svg_rect(out, "lane", plot->x, y, plot->width, STRIP);
+  draw_area(out, plot, r, use, n, most);
+  cs_svg_line(out, "limit", plot->x, all, plot->x + plot->width, all);
+  cs_svg_text(out, "name end", LEFT - 8, y + STRIP / 2 - 2, "%s", strips[r]);
+  cs_svg_text(out, "tick end", LEFT - 8, y + STRIP / 2 + 13, "mean %.0f%%",
+              span > 0 ? 100 * mean / span : 0);
+}
+
+/* Between two events: what all four are. */
+static void draw_moment(cs_strbuf *out, const cs_plot *plot, const cs_sm_use *use, double end) {
+  char from[32], to[32];
+  cs_unit_text(CS_UNIT_US, use->us, from);
+  cs_unit_text(CS_UNIT_US, end, to);
+  cs_svg_mark(
+      out, "moment",
+      "%s to %s\nregisters %.0f%%\nshared memory %.0f%%\nthreads %.0f%%\nblock slots %.0f%%", from,
+      to, 100 * use->share[0], 100 * use->share[1], 100 * use->share[2], 100 * use->share[3]);
+  double x = cs_plot_x(plot, use->us);
+  cs_svg_rect(out, NULL, x, plot->y, fmax(cs_plot_x(plot, end) - x, 0.5), plot->height);
+  cs_svg_end(out);
+}
+
+/* Strips end at what is asked for at most, but at twice all there is. */
+static double scale_of(const cs_sm_use *use, int n) {
+  double most = 1.1;
+  for (int i = 0; i < n; i++) {
+    for (int r = 0; r < CS_RESOURCE_COUNT; r++) most = fmax(most, use[i].share[r]);
+  }
+  return fmin(most, 2);
+}
+
+static void draw(const cs_policy_view *policy, const cs_timeline *timeline, double most_us,
+                 const char *style, const cs_sm_use *use, int n, cs_strbuf *out) {
   char id[64], label[160];
   const char *source = cs_timeline_source_name(timeline->source);
-  cs_series series[CS_RESOURCE_COUNT];
-  for (int r = 0; r < CS_RESOURCE_COUNT; r++) {
-    cs_line_point *of = points + (size_t)r * (size_t)n;
-    for (int i = 0; i < n; i++) {
-      of[i] = (cs_line_point){use[i].us, 100 * use[i].share[r], NAN, NAN, NULL};
-    }
-    series[r] = (cs_series){names[r], of, n, true};
-  }
+  double inside = CS_RESOURCE_COUNT * (STRIP + GAP) - GAP, most = scale_of(use, n);
+  cs_plot plot = {LEFT, TOP, WIDTH - LEFT - RIGHT, inside, {.title = "time", .unit = CS_UNIT_US},
+                  {0}};
   snprintf(id, sizeof id, "sm-use-%s-%s", policy->name, source);
   snprintf(label, sizeof label, "SM resources over time, %s, %s", policy->name, source);
-  cs_axis across = {.title = "time", .unit = CS_UNIT_US, .tight = true};
-  cs_axis_fit(&across, most_us);
-  cs_lines lines = {.id = id,
-                    .label = label,
-                    .style = style,
-                    .across = across,
-                    .up = {.title = "share of the device", .unit = CS_UNIT_PERCENT},
-                    .width = 960,
-                    .height = 250,
-                    .line = 100,
-                    .line_name = "all there is"};
-  return cs_figure_lines(out, &lines, series, CS_RESOURCE_COUNT);
+  cs_svg_head head = {.width = WIDTH,
+                      .height = TOP + inside + BOTTOM,
+                      .id = id,
+                      .label = label,
+                      .style = style,
+                      .frame = true};
+  plot.across.most = fmax(fmax(most_us, timeline->span_us), 1e-3);
+  cs_svg_open(out, &head);
+  for (int r = 0; r < CS_RESOURCE_COUNT; r++) draw_strip(out, &plot, r, use, n, most);
+  cs_plot_across(out, &plot);
+  cs_svg_group(out, "boxes");
+  for (int i = 0; i + 1 < n; i++) draw_moment(out, &plot, &use[i], use[i + 1].us);
+  cs_svg_end(out);
+  cs_svg_close(out);
 }
 
 cs_status cs_draw_sm_use(const cs_view *view, const cs_policy_view *policy,
@@ -117,12 +183,9 @@ cs_status cs_draw_sm_use(const cs_view *view, const cs_policy_view *policy,
   cs_sm_use *use = NULL;
   int n = 0;
   CS_RETURN_IF_ERROR(cs_sm_use_of(view->report->device, timeline, &use, &n));
-  cs_line_point *points = cs_calloc((size_t)n * CS_RESOURCE_COUNT + 1, sizeof *points);
-  cs_status st = points ? draw(policy, timeline, most_us, style, use, n, points, out)
-                        : cs_no_memory("curves", (size_t)n * sizeof *points);
-  free(points);
+  draw(policy, timeline, most_us, style, use, n, out);
   free(use);
-  return st;
+  return CS_OK;
 }
 
 /* ---- Data ---- */

@@ -61,6 +61,22 @@ void cs_html_missing(cs_html *page, const char *command, const char *format, ...
   cs_markup_raw(&page->body, "</p>\n");
 }
 
+void cs_html_note(cs_html *page, const char *text) {
+  char part[1024];
+  bool code = false;
+  cs_markup_raw(&page->body, "<p class=\"note\">");
+  for (;;) {
+    size_t length = strcspn(text, "`");
+    snprintf(part, sizeof part, "%.*s", (int)length, text);
+    cs_markup_text(&page->body, part);
+    if (!text[length]) break;
+    code = !code;
+    cs_markup_raw(&page->body, code ? "<code>" : "</code>");
+    text += length + 1;
+  }
+  cs_markup_raw(&page->body, code ? "</code></p>\n" : "</p>\n");
+}
+
 /* ---- Structure ---- */
 
 void cs_html_open(cs_html *page, const char *title, const char *subtitle) {
@@ -206,11 +222,7 @@ void cs_html_table(cs_html *page, const cs_table *table, const char *caption) {
   cs_markup_raw(out, "<tbody>");
   for (size_t r = 0; r < table->n_rows; r++) body_row(out, table, r);
   cs_markup_raw(out, "</tbody></table></div>\n");
-  for (size_t i = 0; i < table->n_notes; i++) {
-    cs_markup_raw(out, "<p class=\"note\">");
-    cs_markup_text(out, table->notes[i]);
-    cs_markup_raw(out, "</p>\n");
-  }
+  for (size_t i = 0; i < table->n_notes; i++) cs_html_note(page, table->notes[i]);
 }
 
 /* ---- The document ---- */

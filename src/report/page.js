@@ -5,7 +5,7 @@
   const tip = document.getElementById("tip");
   const every = (selector, of) => Array.from((of || document).querySelectorAll(selector));
   const make = (name, text) => Object.assign(document.createElement(name), {textContent: text || ""});
-  const data = JSON.parse((document.getElementById("candidates") || {textContent: "null"}).textContent);
+  const data = JSON.parse((document.getElementById("candidate-data") || {textContent: "null"}).textContent);
 
   /* ---- Tooltips ---- */
 
@@ -123,27 +123,33 @@
   every("figure.zoom").forEach((figure) => {
     const svg = figure.querySelector("svg"), box = svg.viewBox.baseVal, width = box.width, height = box.height;
     const left = +figure.querySelector(".base").getAttribute("x1");
-    const parts = every("line, rect, .tick.mid, .boxes text", svg).filter((part) => !part.closest(".legend")).map((part) => ({
+    const parts = every("line, rect, .tick.mid", svg).filter((part) => !part.closest(".legend")).map((part) => ({
       part, at: ["x", "x1", "x2"].filter((name) => part.hasAttribute(name)).map((name) => [name, +part.getAttribute(name)]),
       width: part.hasAttribute("width") ? +part.getAttribute("width") : 0}));
     let scale = 1;
     const set = (factor) => {
       scale = factor ? Math.min(64, Math.max(1, scale * factor)) : 1;
+      const whole = left + (width - left) * scale;
       parts.forEach(({part, at, width}) => {
         at.forEach(([name, x]) => part.setAttribute(name, left + (x - left) * scale));
         if (width) part.setAttribute("width", width * scale);
       });
-      svg.setAttribute("viewBox", "0 0 " + (left + (width - left) * scale) + " " + height);
+      every(".boxes text", svg).forEach((text) => text.setAttribute("x", +text.parentNode.querySelector("rect").getAttribute("x") + 3));
+      svg.setAttribute("viewBox", "0 0 " + whole + " " + height);
+      svg.setAttribute("width", whole);
       svg.classList.toggle("grown", scale > 1);
-      svg.style.width = scale > 1 ? left + (width - left) * scale + "px" : "";
       name();
       hide();
     };
     /* Boxes that have become wide enough get their names. */
     const name = () => every(".boxes .m", svg).forEach((mark) => {
       const rect = mark.querySelector("rect"), room = +rect.getAttribute("width"), old = mark.querySelector("text");
-      const text = (tips.get(mark) || "").split("\n")[0];
-      if (old && !old.dataset.added) return;
+      const text = (tips.get(mark) || "").split("\n")[0].split("/").pop();
+      if (old && !old.dataset.added) {
+        if (!old.dataset.cut) old.dataset.cut = old.textContent;
+        old.textContent = room >= 7 * text.length ? text : old.dataset.cut;
+        return;
+      }
       if (old) old.remove();
       if (scale === 1 || room < 7 * text.length) return;
       const added = document.createElementNS("http://www.w3.org/2000/svg", "text");
@@ -234,7 +240,8 @@
       button.addEventListener("click", () => {
         const up = head.getAttribute("aria-sort") !== "ascending", number = head.classList.contains("n");
         const key = (row) => {
-          const text = row.cells[column].textContent;
+          const text = row.cells[column].textContent, bytes = /^([\d.]+) (B|KiB|MiB|GiB)$/.exec(text);
+          if (bytes) return String(bytes[1] * 1024 ** ["B", "KiB", "MiB", "GiB"].indexOf(bytes[2]));
           return number ? (isNaN(parseFloat(text)) ? Infinity : parseFloat(text)) : text;
         };
         const rows = Array.from(body.rows).map((row) => [key(row), row]);
@@ -248,7 +255,7 @@
         head.setAttribute("aria-sort", up ? "ascending" : "descending");
       });
     });
-    every("td", body).forEach((cell) => { if (cell.textContent.length > 44) cell.title = cell.textContent; });
+    every("td", body).forEach((cell) => { if (cell.textContent.length > 26) cell.title = cell.textContent; });
   });
   every(".scroll, .table").forEach((box) => { box.tabIndex = box.scrollWidth > box.clientWidth || box.classList.contains("long") ? 0 : -1; });
 

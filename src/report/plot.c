@@ -4,7 +4,7 @@
 
 #include "report/chart.h"
 
-#define ZERO_PLACE 26.0 /* pixels that values of 0 take before a log axis */
+#define ZERO_PLACE 56.0 /* pixels that values of 0 take before a log axis */
 #define TICK_SIZE 11.0  /* of the style sheet, pixels */
 
 /* Part of the way from the axis's beginning to its end. */

@@ -73,14 +73,9 @@ static cs_status summary(const cs_view *view, const cs_view_candidates *candidat
 
 /* ---- Timelines ---- */
 
-static double longest(const cs_view *view) {
-  double most = 0;
-  for (int i = 0; i < view->n_policies; i++) {
-    const cs_policy_view *policy = &view->policies[i];
-    most = fmax(most, policy->planned->span_us);
-    if (policy->measured) most = fmax(most, policy->measured->span_us);
-  }
-  return most;
+/* What is planned and what was measured are on one scale. */
+static double longest(const cs_policy_view *policy) {
+  return fmax(policy->planned->span_us, policy->measured ? policy->measured->span_us : 0);
 }
 
 typedef cs_status (*draw_fn)(const cs_view *view, const cs_policy_view *policy,
@@ -96,13 +91,13 @@ static cs_status timelines_of(const cs_view *view, const cs_policy_view *policy,
              "%s of %s, measured: the run of the median span among %d under a tracer. What it "
              "takes there is no latency.",
              what, policy->name, policy->traced_runs);
-    CS_RETURN_IF_ERROR(put_figure(draw(view, policy, policy->measured, longest(view), NULL, &svg),
+    CS_RETURN_IF_ERROR(put_figure(draw(view, policy, policy->measured, longest(policy), NULL, &svg),
                                   &svg, caption, zoom, NULL, page));
   }
   snprintf(caption, sizeof caption, "%s of %s, %s.", what, policy->name,
            policy->planned->source == CS_TIMELINE_SIMULATED ? "as the SM model predicts it"
                                                             : "as planned");
-  return put_figure(draw(view, policy, policy->planned, longest(view), NULL, &svg), &svg, caption,
+  return put_figure(draw(view, policy, policy->planned, longest(policy), NULL, &svg), &svg, caption,
                     zoom, NULL, page);
 }
 
@@ -124,9 +119,10 @@ static cs_status gantt(const cs_view *view, cs_html *page) {
         timelines_of(view, &view->policies[i], cs_draw_gantt, "Kernels", true, page));
   }
   cs_html_panels_end(page);
-  cs_html_paragraph(page,
-                    "Dotted lines: a block of several tasks begins. All charts are as long as "
-                    "the longest of them.");
+  cs_html_paragraph(
+      page,
+      "Dotted lines: a block of several tasks begins. What is planned and what was measured of "
+      "a policy have one scale.");
   return CS_OK;
 }
 
@@ -199,7 +195,7 @@ static cs_status put_data(const cs_view_candidates *candidates, cs_html *page) {
       data ? json_dumps(data, JSON_COMPACT | JSON_ESCAPE_SLASH | JSON_REAL_PRECISION(6)) : NULL;
   json_decref(data);
   if (!text) return cs_no_memory("candidates", 0);
-  cs_markup_raw(&page->body, "<script type=\"application/json\" id=\"candidates\">");
+  cs_markup_raw(&page->body, "<script type=\"application/json\" id=\"candidate-data\">");
   cs_markup_raw(&page->body, text);
   cs_markup_raw(&page->body, "</script>\n");
   free(text);
@@ -310,12 +306,26 @@ static cs_status graph(const cs_view *view, cs_html *page) {
   return put_figure(cs_draw_graph(policy, NULL, &svg), &svg, caption, false, NULL, page);
 }
 
+/* Records of another device say nothing of this one. */
+static cs_status tell_devices(const cs_view *view, cs_html *page) {
+  char *devices = NULL;
+  CS_RETURN_IF_ERROR(cs_view_peer_devices(view, &devices));
+  const char *here = cs_report_device_name(view->report);
+  if (strcmp(devices, here) != 0) {
+    cs_html_missing(page, view->bench, "records of this device, %s; these are of %s", here,
+                    devices);
+  }
+  free(devices);
+  return CS_OK;
+}
+
 static cs_status peers(const cs_view *view, cs_html *page) {
   cs_strbuf svg = {0};
   cs_table table;
   cs_html_section(page, "peers", "Other systems");
   cs_status st = cs_draw_peers(view, NULL, &svg);
   bool drawn = st == CS_OK;
+  if (drawn) st = tell_devices(view, page);
   CS_RETURN_IF_ERROR(put_figure(st, &svg,
                                 "Medians and their 95% intervals, and how many times the fastest "
                                 "each takes, of the file of records.",

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LEAST_KEPT 6      /* characters of a cut text: of fewer nothing is understood */
+#define LEAST_WIDTH 640.0 /* pixels; narrower, text of a wide figure could not be read */
+
 /* ---- Text ---- */
 
 void cs_markup_raw(cs_strbuf *out, const char *markup) {
@@ -64,10 +67,10 @@ void cs_markup_printf(cs_strbuf *out, const char *format, ...) {
 /* Parts of an em, of common sans-serif fonts. */
 static double width_of(unsigned char c) {
   if ((c & 0xc0) == 0x80) return 0;
-  if (strchr("il.,:;'|!j", c)) return 0.28;
-  if (strchr(" frt/()[]-", c)) return 0.36;
-  if (strchr("mwMW@%", c)) return 0.88;
-  return c >= 'A' && c <= 'Z' ? 0.68 : 0.56;
+  if (strchr("il.,:;'|!j", c)) return 0.33;
+  if (strchr(" frt/()[]-", c)) return 0.40;
+  if (strchr("mwMW@%", c)) return 0.96;
+  return c >= 'A' && c <= 'Z' ? 0.71 : 0.62;
 }
 
 double cs_text_width(const char *text, double size) {
@@ -92,7 +95,8 @@ void cs_text_fit(const char *text, double size, double width, char *out, size_t 
   snprintf(out, out_size, "%s", text);
   size_t length = strlen(text);
   if (length < out_size && cs_text_width(text, size) <= width) return;
-  for (size_t keep = length < out_size - 4 ? length - 1 : out_size - 5; keep >= 3; keep--) {
+  for (size_t keep = length < out_size - 4 ? length - 1 : out_size - 5; keep >= LEAST_KEPT;
+       keep--) {
     cut_to(text, keep - keep / 2, keep / 2, out, out_size);
     if (cs_text_width(out, size) <= width) return;
   }
@@ -121,15 +125,19 @@ static void begin(cs_strbuf *out, const char *element, const char *class) {
 }
 
 void cs_svg_open(cs_strbuf *out, const cs_svg_head *head) {
-  cs_markup_raw(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 ");
+  cs_markup_raw(out, head->style ? "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 "
+                                 : "<svg viewBox=\"0 0 ");
   cs_svg_number(out, head->width);
   cs_markup_raw(out, " ");
   cs_svg_number(out, head->height);
   cs_markup_raw(out, "\"");
   attribute(out, "width", head->width);
   attribute(out, "height", head->height);
-  cs_strbuf_printf(out, " id=\"%s\" class=\"figure%s\" role=\"group\" aria-label=\"", head->id,
-                   head->frame ? " wide" : "");
+  cs_strbuf_printf(out, " id=\"%s\" class=\"figure\"", head->id);
+  if (head->frame) {
+    cs_strbuf_printf(out, " style=\"min-width:%dpx\"", (int)fmin(0.9 * head->width, LEAST_WIDTH));
+  }
+  cs_markup_raw(out, " role=\"group\" aria-label=\"");
   cs_markup_text(out, head->label);
   cs_markup_raw(out, "\">");
   if (head->style) {

@@ -157,26 +157,34 @@ static void tell_bounds(const cs_policy_view *policy, cs_html *page) {
 static void tell_limiters(const cs_policy_view *policy, cs_html *page) {
   apart found[8];
   char us[32];
+  double all = 0, free_of = 0, unknown = 0;
   cs_strbuf text = {0};
-  int n = policy->explanation ? limiters_of(policy->explanation, found) : 0;
+  int n = policy->explanation ? limiters_of(policy->explanation, found) : 0, told = 0;
   for (int i = 0; i < n; i++) {
+    bool none = strcmp(found[i].name, "none") == 0;
+    all += found[i].us;
+    if (none) free_of += found[i].us;
+    if (!found[i].name[0]) unknown += found[i].us;
+    if (none || !found[i].name[0]) continue;
     cs_unit_text(CS_UNIT_US, found[i].us, us);
-    const char *name = found[i].name;
-    cs_strbuf_printf(&text, "%s%s%s",
-                     i == 0       ? ""
-                     : i + 1 == n ? " and "
-                                  : ", ",
-                     strcmp(name, "none") == 0 ? "nothing of an SM"
-                     : name[0]                 ? name
-                                               : "something not known (kernels not recorded)",
-                     "");
-    cs_strbuf_printf(&text, " (%s)", us);
+    cs_strbuf_printf(&text, "%s%s (%s)", told++ ? ", " : "", found[i].name, us);
   }
-  if (n > 0) {
+  cs_unit_text(CS_UNIT_US, all, us);
+  if (all > 0 && told == 0 && unknown < all) {
+    cs_html_paragraph(
+        page,
+        "Pairs of tasks on different streams could overlap for %s in all; where it is "
+        "known, no resource of an SM keeps them apart.",
+        us);
+  } else if (told > 0) {
     cs_html_paragraph(page,
-                      "Tasks on different streams that could run at the same time are kept apart "
-                      "by %s; in brackets the time that the pairs could overlap, added up.",
-                      text.data ? text.data : "");
+                      "Pairs of tasks on different streams could overlap for %s in all. What keeps "
+                      "them apart on an SM: %s; nothing for %.0f%% of that time.",
+                      us, text.data ? text.data : "", 100 * free_of / all);
+  }
+  if (unknown > 0) {
+    cs_html_paragraph(page, "Of %.0f%% of it that is not known: kernels are not recorded.",
+                      100 * unknown / all);
   }
   cs_strbuf_free(&text);
 }
@@ -218,6 +226,6 @@ void cs_write_verdict(const cs_view *view, cs_html *page) {
   tell_concurrency(policy, page);
   tell_prediction(policy, page);
   if (view->not_measured) {
-    cs_html_missing(page, view->measure, "measured latencies; %s", view->not_measured);
+    cs_html_missing(page, view->trace, "measured latencies; %s", view->not_measured);
   }
 }

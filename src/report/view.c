@@ -1,5 +1,6 @@
 #include "report/view.h"
 
+#include <stdio.h>
 #include <string.h>
 
 double cs_policy_view_us(const cs_policy_view *policy) {
@@ -15,4 +16,17 @@ const cs_policy_view *cs_view_policy(const cs_view *view, const char *name) {
     if (strcmp(view->policies[i].name, name) == 0) return &view->policies[i];
   }
   return NULL;
+}
+
+void cs_view_short_name(const char *name, char out[64]) {
+  static const char conv[] = ".conv";
+  const char *slash = strrchr(name, '/'), *from = slash && slash[1] ? slash + 1 : name;
+  const char *dot = strchr(from, '.');
+  size_t length = strlen(from), end = strlen(conv);
+  if (length > end && strcmp(from + length - end, conv) == 0) length -= end;
+  if (dot && dot[1] && (size_t)(dot - from) < length) {
+    length -= (size_t)(dot + 1 - from);
+    from = dot + 1;
+  }
+  snprintf(out, 64, "%.*s", (int)(length < 63 ? length : 63), from);
 }

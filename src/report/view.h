@@ -39,6 +39,9 @@ typedef struct cs_view {
   const char *measure, *trace, *bench; /* commands that give what is missing */
   json_t *environment;                 /* label → text */
 } cs_view;
+/* A node's name where its block is seen, too: "inception_3a/3x3" → "3x3", "Mixed_5b.branch1x1.conv"
+ * → "branch1x1". */
+void cs_view_short_name(const char *name, char out[64]);
 /* NULL: there are no plans. */
 const cs_policy_view *cs_view_main(const cs_view *view);
 const cs_policy_view *cs_view_policy(const cs_view *view, const char *name);
@@ -102,6 +105,9 @@ cs_status cs_draw_scatter(const cs_view_candidates *candidates, cs_scatter which
                           cs_strbuf *out) CS_MUST_USE;
 cs_status cs_draw_policies(const cs_view *view, const char *style, cs_strbuf *out) CS_MUST_USE;
 cs_status cs_draw_peers(const cs_view *view, const char *style, cs_strbuf *out) CS_MUST_USE;
+
+/* "NVIDIA H200": of which devices the records are; free() releases. */
+cs_status cs_view_peer_devices(const cs_view *view, char **out) CS_MUST_USE;
 
 cs_status cs_tabulate_gantt(const cs_view *view, cs_table *out) CS_MUST_USE;
 cs_status cs_tabulate_sm_use(const cs_view *view, cs_table *out) CS_MUST_USE;
