@@ -309,6 +309,20 @@ def check_specifications():
     return wrong
 
 
+def check_recorded_experiments():
+    """What is recorded under bench/results/spaa2020."""
+    validator, runs, checked, wrong = schema_of("experiment-record.schema.json"), schema_of("run.schema.json"), 0, 0
+    for path in sorted((ROOT / "bench/results/spaa2020").glob("*.jsonl")):
+        for line in path.read_text().splitlines():
+            record = json.loads(line)
+            checked += 1
+            wrong += mismatches(validator, path.relative_to(ROOT), record)
+            if record.get("run"):
+                wrong += mismatches(runs, path.relative_to(ROOT), record["run"])
+    print(f"{checked} recorded lines of experiments checked, {wrong} mismatches")
+    return wrong
+
+
 def check_experiment(command):
     """The records and the table of an experiment on a simulated device: cells that fail, a profile."""
     validator, runs, wrong = schema_of("experiment-record.schema.json"), schema_of("run.schema.json"), 0
@@ -351,6 +365,7 @@ def main():
         print("the Python package jsonschema is not here (Debian: python3-jsonschema)")
         return 1 if os.environ.get("CS_CHECKS_REQUIRED") else 77
     wrong = check_graphs() + check_runs() + check_throughput() + check_specifications()
+    wrong += check_recorded_experiments()
     if len(sys.argv) > 1:
         wrong += check_reports(sys.argv[1])
         wrong += check_tradeoff(sys.argv[1])

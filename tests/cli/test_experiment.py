@@ -539,6 +539,7 @@ class Reproduction(ExperimentTest):
         lines = self.lines("spaa.jsonl")
         for line in lines:
             if line["schema"] == "convsched.experiment-profile/1":
+                line["report"] = {"coruns": {"list": [{"serial_us": us, "fastest_alone_us": 10.0} for us in (10, 12.5, 40)]}}
                 line["tables"][3]["rows"] = []
                 for row in line["tables"][1]["rows"]:
                     row.update({key: 20 for key in ("registers_pct", "shared_pct", "threads_pct", "blocks_pct")
@@ -548,6 +549,8 @@ class Reproduction(ExperimentTest):
                     policy["predicted_us"] = line["run"]["policies"][0]["predicted_us"]
         self.file("other.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
         claims = self.claims("other.jsonl")
+        self.assertIn("of 3 sets", claims["5"][0])
+        self.assertIn("the median gains 1.25×", claims["5"][0])
         self.assertEqual({n: claims[n][1] for n in "1567"},
                          {"1": "does not hold", "5": "holds", "6": "does not hold", "7": "holds"})
 
