@@ -32,6 +32,7 @@ typedef struct cli_options {
   uint64_t seed;
   int64_t workspace_limit, memory_limit;
   int streams, samples, search_steps;
+  int runs;              /* of trace: traced ones */
   int pipeline;          /* requests in flight; 0: not given */
   int in_flight;         /* of them, that are planned for; 0: not given */
   double search_seconds; /* -1: not given */
@@ -70,6 +71,7 @@ enum {
   CLI_INSPECTING = 1 << 11, /* --kernels, a plan file, format */
   CLI_EXPORTING = 1 << 12,  /* --onnx, weights */
   CLI_COMPARING = 1 << 13,  /* --max-regression, format */
+  CLI_TRACING = 1 << 14,    /* --output, --runs, --samples, a plan file, weights */
   CLI_REPORTING = 1 << 7, /* table, format, profile, candidates, nodes; device, batch, dtype, … */
 };
 
@@ -88,7 +90,7 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command cli_run, cli_profile, cli_plan, cli_inspect, cli_doctor, cli_cache,
-    cli_generate_weights, cli_report, cli_import, cli_export, cli_compare;
+    cli_generate_weights, cli_report, cli_import, cli_export, cli_compare, cli_trace;
 
 /* Parses argv[1…] of a command; exits with 2 after a message when the use is wrong. */
 void cli_parse(const cli_command *command, int argc, char **argv, cli_options *out);

@@ -128,9 +128,8 @@ cs_status cs_session_timelines(cs_session *session, int runs, cs_timelines *out)
   tracing t = {.session = session};
   bool simulated = cs_device_is_simulated(session->device);
   *out = (cs_timelines){.runs = simulated ? 0 : runs};
-  if (runs < 0 || runs > CS_MOST_TRACED_RUNS) {
-    return cs_error(CS_CODE_USAGE, "%d runs to trace, wanted at most %d", runs,
-                    CS_MOST_TRACED_RUNS);
+  if (runs < 0 || runs > CS_TRACE_MOST_RUNS) {
+    return cs_error(CS_CODE_USAGE, "%d runs to trace, wanted at most %d", runs, CS_TRACE_MOST_RUNS);
   }
   if (out->runs > 0) CS_RETURN_IF_ERROR(cs_device_check_trace(session->device, "a trace"));
   CS_TRY(st, begin(&t, out->runs), done);
