@@ -22,7 +22,7 @@ NUMBER, INTEGER, TEXT, FLAG, LIST = (int, float), (int,), (str,), (bool,), (list
 # Of every slice: the types, and whether it may be unknown (null).
 ARGS = {
     "nodes": (LIST, False), "candidate": (TEXT, False), "position": (INTEGER, False),
-    "kernel_index": (INTEGER, False), "kernels_of_launch": (INTEGER, False), "stream": (INTEGER, False),
+    "kernel_index": (INTEGER, False), "kernels_of_launch": (INTEGER, False), "stream": (INTEGER, False), "device_stream": (INTEGER, True),
     "part_sms": (INTEGER, True), "priority": (INTEGER, False), "workspace_bytes": (INTEGER, False),
     "start_us": (NUMBER, False), "end_us": (NUMBER, False), "early": (FLAG, False), "kernel": (TEXT, True),
     "registers_per_thread": (INTEGER, True), "static_shared_bytes_per_block": (INTEGER, True),

@@ -317,7 +317,7 @@ CS_API cs_status cs_device_check_trace(const cs_device *device, const char *what
  * tracer, then `runs` (1 to CS_TRACE_MOST_RUNS) are traced, of the inputs last set; the one whose
  * span is the median is shown. Nothing should be timed after it. On a simulated device nothing is
  * run and only the prediction is shown. cs_string_free releases. Errors: USAGE (numbers below 1, a
- * backend that has no tracer), NOT_FOUND (as of cs_session_overlap_json). */
+ * backend that has no tracer), NOT_FOUND (as of cs_session_overlap_json), CANCELLED. */
 CS_API cs_status cs_session_trace_json(cs_session *session, int samples, int runs,
                                        char **out) CS_MUST_USE;
 

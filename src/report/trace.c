@@ -126,9 +126,10 @@ static json_t *nodes_json(const cs_timeline_slice *slice) {
 
 static json_t *slice_args(const cs_timeline_slice *slice, const cs_unit_limits *unit) {
   json_t *args = json_pack(
-      "{s:o, s:s, s:i, s:i, s:i, s:i, s:o, s:i, s:I, s:f, s:f, s:b}", "nodes", nodes_json(slice),
-      "candidate", slice->candidate, "position", slice->position, "kernel_index", slice->index,
-      "kernels_of_launch", slice->of, "stream", slice->stream, "part_sms",
+      "{s:o, s:s, s:i, s:i, s:i, s:i, s:o, s:o, s:i, s:I, s:f, s:f, s:b}", "nodes",
+      nodes_json(slice), "candidate", slice->candidate, "position", slice->position, "kernel_index",
+      slice->index, "kernels_of_launch", slice->of, "stream", slice->stream, "device_stream",
+      known_integer(slice->device_stream >= 0, slice->device_stream), "part_sms",
       slice->part > 0 ? json_integer(slice->part) : json_null(), "priority", slice->priority,
       "workspace_bytes", (json_int_t)slice->workspace_bytes, "start_us",
       cs_trace_us(slice->start_us), "end_us", cs_trace_us(slice->end_us), "early", slice->early);

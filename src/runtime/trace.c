@@ -28,7 +28,10 @@ static cs_status measure_latency(cs_session *session, int n, json_t **out) {
   double *samples = cs_calloc((size_t)n, sizeof *samples);
   if (!samples) return cs_no_memory("samples", (size_t)n * sizeof *samples);
   for (int w = 0; w < WARM_UPS; w++) CS_TRY(st, cs_session_latency(session, &warm_up), done);
-  for (int i = 0; i < n; i++) CS_TRY(st, cs_session_latency(session, &samples[i]), done);
+  for (int i = 0; i < n; i++) {
+    CS_TRY(st, cs_session_check_cancelled(session, "measuring the latency"), done);
+    CS_TRY(st, cs_session_latency(session, &samples[i]), done);
+  }
   CS_TRY(st, cs_stats_of(samples, n, &stats), done);
   *out = samples_json(samples, n, &stats);
   if (!*out) st = cs_no_memory("samples", 0);

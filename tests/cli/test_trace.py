@@ -4,12 +4,14 @@ import gzip
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
+import time
 
 import harness
 import test_merge
-from harness import BAD_INPUT, FAILURE, OK, ROOT, USAGE, CommandTest
+from harness import BAD_INPUT, FAILURE, INTERRUPTED, ROOT, USAGE, CommandTest
 
 sys.path.insert(0, str(ROOT / "tools"))
 import check_trace  # noqa: E402
@@ -168,6 +170,17 @@ class Output(TraceTest):
     def test_an_old_trace_stays_where_nothing_comes_of_it(self):
         old = pathlib.Path(self.file("old.json", "old"))
         self.refused(self.execute("trace", "missing.json", "--device", "cpu", "-o", "old.json"), FAILURE, "missing.json")
+        self.assertEqual(old.read_text(), "old")
+
+    def test_interrupt(self):
+        old = pathlib.Path(self.file("t.json", "old"))
+        process = self.start("trace", self.model(), "--device", "cpu", "-o", "t.json", "--samples", 1000000)
+        time.sleep(4)
+        self.assertIsNone(process.poll(), "ended before it could be interrupted")
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, INTERRUPTED, err)
+        self.assertIn("interrupted", err)
         self.assertEqual(old.read_text(), "old")
 
     def test_use(self):
