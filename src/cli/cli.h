@@ -33,6 +33,7 @@ typedef struct cli_options {
   uint64_t seed;
   int64_t workspace_limit, memory_limit;
   int streams, samples, search_steps;
+  int runs;              /* of trace: traced ones */
   int pipeline;          /* requests in flight; 0: not given */
   int in_flight;         /* of them, that are planned for; 0: not given */
   double search_seconds; /* -1: not given */
@@ -79,7 +80,8 @@ enum {
   CLI_INSPECTING = 1 << 11,    /* --kernels, a plan file, format */
   CLI_EXPORTING = 1 << 12,     /* --onnx, weights */
   CLI_COMPARING = 1 << 13,     /* --max-regression, format */
-  CLI_EXPERIMENTING = 1 << 14, /* device, cache, output, page, what of it is to be done */
+  CLI_TRACING = 1 << 14,       /* --output, --runs, --samples, a plan file, weights */
+  CLI_EXPERIMENTING = 1 << 15, /* device, cache, output, page, what of it is to be done */
   CLI_REPORTING = 1 << 7, /* table, format, profile, candidates, nodes; device, batch, dtype, … */
 };
 
@@ -98,7 +100,8 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command cli_run, cli_profile, cli_plan, cli_inspect, cli_doctor, cli_cache,
-    cli_generate_weights, cli_report, cli_import, cli_export, cli_compare, cli_experiment;
+    cli_generate_weights, cli_report, cli_import, cli_export, cli_compare, cli_trace,
+    cli_experiment;
 
 /* Parses argv[1…] of a command; exits with 2 after a message when the use is wrong. */
 void cli_parse(const cli_command *command, int argc, char **argv, cli_options *out);

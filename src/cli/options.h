@@ -71,6 +71,7 @@ enum {
   KEY_TIME_LIMIT,
   KEY_DRY_RUN,
   KEY_RETRY,
+  KEY_RUNS,
 };
 
 typedef struct cli_option_entry {

@@ -351,10 +351,10 @@ class Told(ExperimentTest):
         """aria-label → {(series, x): text of y} of every figure's points."""
         found = {}
         for svg in re.findall(r"<svg.*?</svg>", page, re.S):
-            root = xml.etree.ElementTree.fromstring(svg)
+            root = xml.etree.ElementTree.fromstring(re.sub(r' xmlns="[^"]*"', "", svg))
             points = {}
-            for mark in root.iter("{http://www.w3.org/2000/svg}g"):
-                title = mark.find("{http://www.w3.org/2000/svg}title")
+            for mark in root.iter("g"):
+                title = mark.find("title")
                 shape = [e for e in mark if e.get("class", "").startswith("point")]
                 if title is None or not shape:
                     continue
