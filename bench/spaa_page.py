@@ -265,7 +265,13 @@ def claim_streams(case):
     most = max(gains.values())
     verdict = HOLDS if most < LITTLE else PARTLY if most < SOME else NOT
     names = {"legacy": "with the paper's algorithms", "all": "with all candidates"}
-    return verdict, "; ".join(f"{gain:.2f}× {names[family]}" for family, gain in gains.items())
+    text = "; ".join(f"{gain:.2f}× {names[family]}" for family, gain in gains.items())
+    sets = (case.report.get("coruns") or {}).get("list", [])
+    alone = [told["serial_us"] / told["fastest_alone_us"] for told in sets if told.get("fastest_alone_us")]
+    if alone:
+        text += (f"; of {len(alone)} sets of independent convolutions, run together with the candidates that are fastest alone, "
+                 f"the median gains {statistics.median(alone):.2f}×")
+    return verdict, text
 
 
 # ---- 5: complementary algorithms ----

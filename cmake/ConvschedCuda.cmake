@@ -1,6 +1,6 @@
 # Finds the CUDA toolkit (nvcc, cudart, the headers of CUPTI and cuBLAS) and cuDNN 9: hints (CUDAToolkit_ROOT,
 # CUDNN_ROOT, CUPTI_ROOT), system paths, /usr/local/cuda, pip's nvidia/… wheel folders. Sets
-# CS_HAVE_CUDA and, where found, targets cs_cudart, cs_cudnn, cs_cupti. One clear line says what came
+# CS_HAVE_CUDA and, where found, targets cs_cudart, cs_cudnn, cs_cupti, and CS_NVTX_INCLUDE. One clear line says what came
 # of it. The libraries of CUPTI and cuBLASLt are loaded at run time, when first needed, and never linked.
 set(CS_HAVE_CUDA FALSE)
 if(CS_CUDA STREQUAL "off")
@@ -34,6 +34,8 @@ find_path(CS_CUPTI_INCLUDE cupti_range_profiler.h HINTS ${CUPTI_ROOT} $ENV{CUPTI
 find_library(CS_CUPTI NAMES cupti libcupti.so.13 libcupti.so.12 HINTS ${CUPTI_ROOT} $ENV{CUPTI_ROOT} ${cs_cuda_roots}
              PATH_SUFFIXES ${cs_lib})
 find_path(CS_CUBLASLT_INCLUDE cublasLt.h HINTS ${cs_cuda_roots} PATH_SUFFIXES ${cs_inc})
+# Header-only; profilers bring what is behind it. Left out where it is not found.
+find_path(CS_NVTX_INCLUDE nvtx3/nvToolsExtCudaRt.h HINTS ${cs_cuda_roots} PATH_SUFFIXES ${cs_inc})
 find_path(CS_CUDNN_INCLUDE cudnn_backend.h HINTS ${CUDNN_ROOT} $ENV{CUDNN_ROOT} ${cs_wheel_roots} ${cs_cuda_roots}
           PATH_SUFFIXES ${cs_inc})
 find_library(CS_CUDNN NAMES cudnn libcudnn.so.9 HINTS ${CUDNN_ROOT} $ENV{CUDNN_ROOT} ${cs_wheel_roots} ${cs_cuda_roots}
@@ -83,4 +85,4 @@ target_include_directories(cs_cudart SYSTEM INTERFACE ${CS_CUDA_INCLUDE} ${CS_CU
 target_include_directories(cs_cudnn SYSTEM INTERFACE ${CS_CUDNN_INCLUDE})
 target_include_directories(cs_cupti SYSTEM INTERFACE ${CS_CUPTI_INCLUDE})
 set(CS_HAVE_CUDA TRUE)
-message(STATUS "CUDA backend: nvcc ${CMAKE_CUDA_COMPILER_VERSION}, cuDNN ${CS_CUDNN}, CUPTI ${CS_CUPTI}")
+message(STATUS "CUDA backend: nvcc ${CMAKE_CUDA_COMPILER_VERSION}, cuDNN ${CS_CUDNN}, CUPTI ${CS_CUPTI}, NVTX ${CS_NVTX_INCLUDE}")

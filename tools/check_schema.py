@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Checks what is written against the JSON Schemas under docs/schema, and that these refuse what the
 formats forbid: every model against convsched.graph/1, the records of bench/results against convsched.run/1 and
-convsched.throughput/1 and, given the command, every table it makes of recorded profiles against convsched.report/1.
+convsched.throughput/1, experiments against convsched.experiment/1 and, given the command, every table it makes of recorded
+profiles against convsched.report/1, and an experiment's records.
 
     tools/check_schema.py [CONVSCHED]
 
@@ -283,18 +284,94 @@ def check_throughput():
     return wrong
 
 
+def check_specifications():
+    """The experiments that are shipped, and what the schema must refuse."""
+    validator = schema_of("experiment.schema.json")
+    paths, wrong = sorted((ROOT / "experiments").glob("*.json")), 0
+    for path in paths:
+        wrong += mismatches(validator, path.relative_to(ROOT), json.loads(path.read_text()))
+    spec = json.loads((ROOT / "experiments/spaa2020.json").read_text())
+    wrong += accepted_changes(validator, "spaa2020.json", spec, {
+        "an unknown key": lambda s: s.update(extra=1),
+        "another schema": lambda s: s.update(schema="convsched.experiment/2"),
+        "no models": lambda s: s.update(models=[]),
+        "a batch of none": lambda s: s.update(batches=[0]),
+        "a batch twice": lambda s: s.update(batches=[1, 1]),
+        "an unknown dtype": lambda s: s.update(dtypes=["f64"]),
+        "an unknown policy": lambda s: s.update(policies=["magic"]),
+        "a limit that is no size": lambda s: s.update(workspace_limits=["many"]),
+        "one part": lambda s: s.update(partitions=["32"]),
+        "a family without a name": lambda s: s["families"][0].pop("name"),
+        "an exclusion of everything": lambda s: s.update(exclude=[{}]),
+        "too many samples": lambda s: s.update(samples=10000),
+        "an unknown table": lambda s: s["tables"][0].update(table="pie")})
+    print(f"{len(paths)} specifications checked, {wrong} mismatches")
+    return wrong
+
+
+def check_recorded_experiments():
+    """What is recorded under bench/results/spaa2020."""
+    validator, runs, checked, wrong = schema_of("experiment-record.schema.json"), schema_of("run.schema.json"), 0, 0
+    for path in sorted((ROOT / "bench/results/spaa2020").glob("*.jsonl")):
+        for line in path.read_text().splitlines():
+            record = json.loads(line)
+            checked += 1
+            wrong += mismatches(validator, path.relative_to(ROOT), record)
+            if record.get("run"):
+                wrong += mismatches(runs, path.relative_to(ROOT), record["run"])
+    print(f"{checked} recorded lines of experiments checked, {wrong} mismatches")
+    return wrong
+
+
+def check_experiment(command):
+    """The records and the table of an experiment on a simulated device: cells that fail, a profile."""
+    validator, runs, wrong = schema_of("experiment-record.schema.json"), schema_of("run.schema.json"), 0
+    spec = {"schema": "convsched.experiment/1", "name": "e", "models": [str(ROOT / "models/googlenet.json")],
+            "dtypes": ["f16"], "batches": [1], "policies": ["streams"], "tables": [{"table": "complementary"}],
+            "families": [{"name": "all"}, {"name": "none", "allow": ["none"]}]}
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder)
+        (path / "spec.json").write_text(json.dumps(spec))
+        device = f"sim:{ROOT / 'tests/data/profiles/h100-f16-b1.jsonl.gz'}"
+        subprocess.run([command, "experiment", path / "spec.json", "--device", device, "--quiet", "--output",
+                        path / "out.jsonl"], check=False, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+        records = [json.loads(line) for line in (path / "out.jsonl").read_text().splitlines()]
+        table = check_told(schema_of("report.schema.json"), "experiment",
+                           [command, "experiment", "--from", path / "out.jsonl", "--format", "json"], {
+                               "a row of more": lambda r: r["rows"][0].update(extra=1),
+                               "a row of less": lambda r: r["rows"][0].pop("family"),
+                               "another outcome": lambda r: r["rows"][0].update(outcome="good"),
+                               "no device": lambda r: r.pop("device"),
+                               "the rows of another table": lambda r: r.update(table="compare")})
+    head, good, failed, profile = records
+    for record in records:
+        wrong += mismatches(validator, record["schema"], record)
+    wrong += mismatches(runs, "the run of a cell", good["run"])
+    breaks = {"an unknown key": lambda r: r.update(extra=1), "no outcome": lambda r: r.pop("outcome")}
+    wrong += accepted_changes(validator, "a head", head, {"no device": lambda r: r.pop("device"),
+                                                          "a short hash": lambda r: r.update(hash="1")})
+    wrong += accepted_changes(validator, "a cell", good, {
+        **breaks, "no run": lambda r: r.update(run=None), "a cell without a batch": lambda r: r["cell"].pop("batch")})
+    wrong += accepted_changes(validator, "a failed cell", failed, {**breaks, "no reason": lambda r: r.update(reason=None)})
+    wrong += accepted_changes(validator, "a profile", profile, {**breaks, "no tables": lambda r: r.pop("tables")})
+    print(f"{len(records)} records of experiments checked, {wrong + table} mismatches")
+    return wrong + table
+
+
 def main():
     try:
         import jsonschema  # noqa: F401
     except ImportError:
         print("the Python package jsonschema is not here (Debian: python3-jsonschema)")
         return 1 if os.environ.get("CS_CHECKS_REQUIRED") else 77
-    wrong = check_graphs() + check_runs() + check_throughput()
+    wrong = check_graphs() + check_runs() + check_throughput() + check_specifications()
+    wrong += check_recorded_experiments()
     if len(sys.argv) > 1:
         wrong += check_reports(sys.argv[1])
         wrong += check_tradeoff(sys.argv[1])
         wrong += check_layers(sys.argv[1])
         wrong += check_comparison(sys.argv[1])
+        wrong += check_experiment(sys.argv[1])
     else:
         schema_of("report.schema.json")
     return 1 if wrong else 0

@@ -314,6 +314,17 @@ CS_API cs_status cs_session_overlap_json(cs_session *session, char **out) CS_MUS
  * tracer. */
 CS_API cs_status cs_device_check_trace(const cs_device *device, const char *what) CS_MUST_USE;
 
+#define CS_TRACE_MOST_RUNS 1000
+/* A trace in Chrome's format, which Perfetto opens (docs/traces.md): the plan as it ran beside the
+ * plan as it was predicted, a track a stream, a slice a kernel, named by its node; dependencies as
+ * flows; counters of SM resources and of the arena. First `samples` latencies are taken without a
+ * tracer, then `runs` (1 to CS_TRACE_MOST_RUNS) are traced, of the inputs last set; the one whose
+ * span is the median is shown. Nothing should be timed after it. On a simulated device nothing is
+ * run and only the prediction is shown. cs_string_free releases. Errors: USAGE (numbers below 1, a
+ * backend that has no tracer), NOT_FOUND (as of cs_session_overlap_json), CANCELLED. */
+CS_API cs_status cs_session_trace_json(cs_session *session, int samples, int runs,
+                                       char **out) CS_MUST_USE;
+
 typedef enum cs_verify_level { CS_VERIFY_SAMPLE, CS_VERIFY_FULL } cs_verify_level;
 typedef struct cs_verification {
   bool passed;

@@ -33,6 +33,7 @@ typedef struct cli_options {
   uint64_t seed;
   int64_t workspace_limit, memory_limit;
   int streams, samples, search_steps;
+  int runs;              /* of trace: traced ones */
   int pipeline;          /* requests in flight; 0: not given */
   int in_flight;         /* of them, that are planned for; 0: not given */
   double search_seconds; /* -1: not given */
@@ -84,6 +85,7 @@ enum {
   CLI_COMPARING = 1 << 13,     /* --max-regression, format */
   CLI_EXPERIMENTING = 1 << 14, /* device, cache, output, page, what of it is to be done */
   CLI_GENERATING = 1 << 20,    /* count, latents, pictures */
+  CLI_TRACING = 1 << 15,       /* --output, --runs, --samples, a plan file, weights */
   CLI_REPORTING = 1 << 7, /* table, format, profile, candidates, nodes; device, batch, dtype, … */
 };
 
@@ -103,7 +105,7 @@ typedef struct cli_command {
 
 extern const cli_command cli_run, cli_profile, cli_plan, cli_inspect, cli_doctor, cli_cache,
     cli_generate_weights, cli_report, cli_import, cli_export, cli_compare, cli_experiment,
-    cli_generate;
+    cli_generate, cli_trace;
 
 /* Parses argv[1…] of a command; exits with 2 after a message when the use is wrong. */
 void cli_parse(const cli_command *command, int argc, char **argv, cli_options *out);
@@ -157,6 +159,9 @@ cs_status cli_check_writable(const char *path) CS_MUST_USE;
 /* USAGE where a file that is written (--json, --output, --onnx) is one that is read, or the other.
  */
 cs_status cli_check_files(const cli_options *options) CS_MUST_USE;
+/* USAGE where the file that `option` writes is the one read. NULL: not given. */
+cs_status cli_check_kept_file(const char *option, const char *written,
+                              const char *read) CS_MUST_USE;
 
 /* Appends text and a newline to stdout; IO error when it cannot be written. */
 cs_status cli_print(const char *text) CS_MUST_USE;

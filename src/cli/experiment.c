@@ -58,6 +58,18 @@ static cs_status read_specification(const char *path, experiment *e) {
   return experiment_choose(e->options, e->cells, e->chosen);
 }
 
+/* Nothing that is written may take the place of a model, nor one file that of the other. */
+static cs_status check_files(const experiment *e, const char *output) {
+  CS_RETURN_IF_ERROR(cli_check_kept_file("--page", e->options->page, output));
+  CS_RETURN_IF_ERROR(cli_check_kept_file("--output", output, e->options->models.items[0]));
+  for (size_t c = 0; c < e->n_cases; c++) {
+    const char *path = string(json_array_get(e->cases, c), "path");
+    CS_RETURN_IF_ERROR(cli_check_kept_file("--page", e->options->page, path));
+    CS_RETURN_IF_ERROR(cli_check_kept_file("--output", output, path));
+  }
+  return CS_OK;
+}
+
 /* A model that does not load is found out before the long work starts. */
 static cs_status load_graphs(experiment *e) {
   for (size_t c = 0; c < e->n_cases; c++) {
@@ -316,6 +328,7 @@ static void close_experiment(experiment *e) {
 }
 
 static cs_status measure(experiment *e, const char *output) {
+  CS_RETURN_IF_ERROR(check_files(e, output));
   CS_RETURN_IF_ERROR(load_graphs(e));
   CS_RETURN_IF_ERROR(experiment_file_open(output, &e->file));
   CS_RETURN_IF_ERROR(cs_device_open(e->options->device, cli_logger(e->options), &e->run.device));

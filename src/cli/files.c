@@ -23,6 +23,11 @@ static cs_status check_read(const named_file *written, const char *option, const
                    written->path, option, path);
 }
 
+cs_status cli_check_kept_file(const char *option, const char *written, const char *read) {
+  const named_file file = {option, written};
+  return check_read(&file, "", read);
+}
+
 /* Files of "FILE" or "NAME=FILE", where both may hold a '=': what is behind any of them. */
 static cs_status check_list(const named_file *written, const char *option, const cli_list *list) {
   for (int i = 0; i < list->n; i++) {
@@ -45,6 +50,7 @@ static cs_status check_written(const cli_options *options, const named_file *wri
   CS_RETURN_IF_ERROR(check_read(written, "--latents ", options->latents));
   CS_RETURN_IF_ERROR(check_list(written, "--input ", &options->inputs));
   CS_RETURN_IF_ERROR(check_read(written, "--plan ", options->plan));
+  CS_RETURN_IF_ERROR(check_read(written, "--from ", options->from));
   CS_RETURN_IF_ERROR(check_read(written, "--profile ", options->profile));
   CS_RETURN_IF_ERROR(check_read(written, "--peers ", options->peers));
   return check_read(written, "--device sim:", simulated);
@@ -77,11 +83,14 @@ static cs_status check_results(const cli_options *options, const named_file *jso
 cs_status cli_check_files(const cli_options *options) {
   bool to_stdout = options->json && strcmp(options->json, "-") == 0;
   const named_file json = {"--json", to_stdout ? NULL : options->json},
-                   output = {"--output", options->output}, onnx = {"--onnx", options->onnx};
+                   output = {"--output", options->output}, onnx = {"--onnx", options->onnx},
+                   page = {"--page", options->page};
   CS_RETURN_IF_ERROR(check_file(&output));
   CS_RETURN_IF_ERROR(check_file(&onnx));
+  CS_RETURN_IF_ERROR(check_file(&page));
   CS_RETURN_IF_ERROR(check_results(options, &json));
   CS_RETURN_IF_ERROR(check_written(options, &json));
   CS_RETURN_IF_ERROR(check_written(options, &onnx));
+  CS_RETURN_IF_ERROR(check_written(options, &page));
   return check_written(options, &output);
 }

@@ -39,6 +39,16 @@ static int parse_requests(struct argp_state *state, const char *option, const ch
   return (int)value;
 }
 
+static int parse_runs(struct argp_state *state, const char *text) {
+  char *end;
+  errno = 0;
+  long value = strtol(text, &end, 10);
+  if (end == text || *end || errno || value < 1 || value > CS_TRACE_MOST_RUNS) {
+    argp_error(state, "--runs \"%s\": wanted traced runs, 1 to %d", text, CS_TRACE_MOST_RUNS);
+  }
+  return (int)value;
+}
+
 static double parse_seconds(struct argp_state *state, const char *option, const char *text) {
   char *end;
   errno = 0;
@@ -354,6 +364,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state) {
     case KEY_SAMPLES:
       out->samples = (int)parse_integer(state, "samples", text, 1, 1000000);
       return 0;
+    case KEY_RUNS:
+      out->runs = parse_runs(state, text);
+      return 0;
     case KEY_MAX_REGRESSION:
       out->max_regression = parse_percent(state, "max-regression", text);
       return 0;
@@ -428,6 +441,7 @@ void cli_parse(const cli_command *command, int argc, char **argv, cli_options *o
   *out = (cli_options){.policy = NULL,
                        .device = "auto",
                        .samples = 50,
+                       .runs = 5,
                        .search_seconds = -1,
                        .max_regression = -1,
                        .time_limit = -1,

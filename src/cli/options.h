@@ -76,6 +76,7 @@ enum {
   KEY_COLUMNS,
   KEY_FORCE,
   KEY_TIME,
+  KEY_RUNS,
 };
 
 typedef struct cli_option_entry {

@@ -156,6 +156,24 @@ static void note_failures(const cs_experiment_records *records, cs_table *table)
   }
 }
 
+static void describe_data(const cs_experiment_records *records, cs_table *table) {
+  const json_t *head = records->head, *device = json_object_get(head, "device");
+  json_t *about = json_pack("{s:s, s:{s:s, s:s}}", "table", "experiment", "device", "name",
+                            text_of(device, "name"), "identity", text_of(device, "identity"));
+  json_t *summary = json_pack(
+      "{s:s, s:O?, s:s, s:s, s:b, s:I, s:i, s:i, s:i}", "name", text_of(head, "name"), "title",
+      json_object_get(head, "title"), "hash", text_of(head, "hash"), "commit",
+      text_of(head, "commit"), "predicted", json_is_true(json_object_get(head, "predicted")),
+      "cells", json_integer_value(json_object_get(head, "cells")), "recorded", records->n_cells,
+      "failed", records->n_failed, "wrong", records->n_wrong);
+  if (!about || !summary || json_object_update(table->about, about) != 0 ||
+      json_object_update(table->summary, summary) != 0) {
+    table->failed = true;
+  }
+  json_decref(about);
+  json_decref(summary);
+}
+
 static void describe(const cs_experiment_records *records, cs_table *table) {
   const json_t *head = records->head, *device = json_object_get(head, "device");
   const char *title = text_of(head, "title");
@@ -170,20 +188,7 @@ static void describe(const cs_experiment_records *records, cs_table *table) {
                 records->n_cells, cells, records->n_failed, records->n_wrong);
   note_failures(records, table);
   if (records->torn) cs_table_note(table, "The last line was cut off and is left out.");
-  json_t *about =
-      json_pack("{s:s, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?}", "table", "experiment", "name",
-                json_object_get(head, "name"), "title", json_object_get(head, "title"), "hash",
-                json_object_get(head, "hash"), "commit", json_object_get(head, "commit"),
-                "predicted", json_object_get(head, "predicted"), "device", device);
-  json_t *summary =
-      json_pack("{s:I, s:i, s:i, s:i}", "cells", (json_int_t)cells, "recorded", records->n_cells,
-                "failed", records->n_failed, "wrong", records->n_wrong);
-  if (!about || !summary || json_object_update(table->about, about) != 0 ||
-      json_object_update(table->summary, summary) != 0) {
-    table->failed = true;
-  }
-  json_decref(about);
-  json_decref(summary);
+  describe_data(records, table);
 }
 
 void cs_experiment_table_of(const cs_experiment_records *records, cs_table *out) {

@@ -25,6 +25,10 @@ void cs_experiment_value_text(const json_t *cell, const char *dimension, char ou
     snprintf(out, 256, "%s", json_string_value(value));
   } else if (!json_is_number(value)) {
     snprintf(out, 256, "default");
+  } else if (strcmp(dimension, "workspace_limit") == 0 && number < 1024) {
+    snprintf(out, 256, "%.0f B", number);
+  } else if (strcmp(dimension, "workspace_limit") == 0 && number >= 1073741824) {
+    snprintf(out, 256, "%.6g GiB", number / 1073741824);
   } else if (strcmp(dimension, "workspace_limit") == 0 && number >= 1048576) {
     snprintf(out, 256, "%.6g MiB", number / 1048576);
   } else if (strcmp(dimension, "workspace_limit") == 0) {

@@ -87,6 +87,7 @@ static cs_status make_slice(const maker *m, size_t i, cs_timeline_slice *out) {
       cs_strdup_to(m->input->plan->tasks[item->position].candidate.id, &out->candidate));
   fill_slice(m, item, out);
   out->start_us = m->times ? m->times[i].start_us : item->start_us;
+  out->device_stream = m->times ? m->times[i].device_stream : -1;
   out->end_us = m->times ? m->times[i].end_us : item->start_us + item->us;
   return CS_OK;
 }

@@ -22,10 +22,11 @@ typedef struct cs_timeline_slice {
   char **nodes; /* that it computes, fused ones too, by their names in the graph's file */
   int n_nodes;  /* 0 of a copy */
   char *candidate;
-  int position;  /* of the plan; of a merged launch its leader's */
-  int index, of; /* which of its launch's kernels, from 0 */
-  int stream;    /* of the plan */
-  int part;      /* SMs that its stream keeps to; 0: the whole device */
+  int position;      /* of the plan; of a merged launch its leader's */
+  int index, of;     /* which of its launch's kernels, from 0 */
+  int stream;        /* of the plan */
+  int device_stream; /* that the tracer told, in the device's own numbering; -1: none */
+  int part;          /* SMs that its stream keeps to; 0: the whole device */
   int priority;
   double start_us, end_us; /* from the first start */
   int64_t workspace_bytes; /* of its launch */
@@ -58,6 +59,7 @@ typedef struct cs_timeline {
 
 typedef struct cs_timeline_times { /* of one kernel, microseconds */
   double start_us, end_us;
+  int device_stream; /* -1: unknown */
 } cs_timeline_times;
 
 /* Of a plan, its kernels (`list`, made of `input`) and, for a run, times per item of the list (of

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/ranges.h"
 
 static const cs_backend_entry *find_backend(const char *name, size_t length) {
   for (const cs_backend_entry *entry = cs_backend_entries; entry->name; entry++) {
@@ -160,6 +161,13 @@ static json_t *onnx_doctor(void) {
       "and libonnx-dev, then configure and build again");
 }
 
+static json_t *nvtx_doctor(void) {
+  if (cs_ranges_are_built()) return json_pack("{s:b}", "built", 1);
+  return json_pack("{s:b, s:s}", "built", 0, "advice",
+                   "this build has no NVTX, so that profilers show no names of nodes and streams: "
+                   "build with a CUDA toolkit that has nvtx3/nvToolsExtCudaRt.h");
+}
+
 cs_status cs_doctor_json(char **out) {
   cs_status st = CS_OK;
   json_t *json = json_object();
@@ -175,6 +183,7 @@ cs_status cs_doctor_json(char **out) {
                                 "and CUPTI, then configure and build again"));
 #endif
   json_object_set_new(json, "onnx", onnx_doctor());
+  json_object_set_new(json, "nvtx", nvtx_doctor());
   if (st != CS_OK) {
     json_decref(json);
     return st;

@@ -51,14 +51,6 @@ static bool may_measure(const cs_session *session) {
   return session->shared && !options->frozen && options->search_seconds != 0;
 }
 
-static cs_status check_cancelled(const cs_session *session) {
-  const cs_session_options *options = &session->settings.options;
-  if (!options->cancelled || !options->cancelled(options->cancelled_user)) return CS_OK;
-  return cs_error(CS_CODE_CANCELLED,
-                  "timing a plan with and without early beginnings was "
-                  "interrupted");
-}
-
 /* A few pairs, and where there is time for more of them, fresh ones. */
 static cs_status compare(cs_bench *bench, cs_bench_pairs *out) {
   double begun = cs_now_seconds();
@@ -83,7 +75,8 @@ static cs_status measure_on(cs_session *session, cs_bench *bench, const cs_confi
                             const cs_timed_pair *pair) {
   cs_bench_pairs p;
   cs_profile *profile = session->device->profile;
-  CS_RETURN_IF_ERROR(check_cancelled(session));
+  CS_RETURN_IF_ERROR(
+      cs_session_check_cancelled(session, "timing a plan with and without early beginnings"));
   cs_status st = time_both(bench, early, &p);
   cs_code code = cs_status_code(st);
   if (code == CS_CODE_NOT_FOUND || code == CS_CODE_NO_MEMORY) {

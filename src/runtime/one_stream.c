@@ -99,12 +99,6 @@ static cs_status upload_inputs(const cs_session *session, const cs_realised *rea
   return CS_OK;
 }
 
-static cs_status check_cancelled(const cs_session *session) {
-  const cs_session_options *options = &session->settings.options;
-  if (!options->cancelled || !options->cancelled(options->cancelled_user)) return CS_OK;
-  return cs_error(CS_CODE_CANCELLED, "the comparison with one stream was interrupted");
-}
-
 /* A discarded run before each sample: going from one to the other wakes other threads. */
 static cs_status sample(const cs_session *session, const cs_realised realised[N_SIDES],
                         double samples[N_SIDES][SAMPLES], int *n) {
@@ -112,7 +106,7 @@ static cs_status sample(const cs_session *session, const cs_realised realised[N_
   double begun = cs_now_seconds(), discarded;
   *n = 0;
   while (*n < SAMPLES && (*n < LEAST_SAMPLES || cs_now_seconds() - begun < MOST_SECONDS)) {
-    CS_RETURN_IF_ERROR(check_cancelled(session));
+    CS_RETURN_IF_ERROR(cs_session_check_cancelled(session, "the comparison with one stream"));
     for (int s = 0; s < N_SIDES; s++) {
       CS_RETURN_IF_ERROR(vtable->schedule_latency(realised[s].schedule, 1, &discarded));
       CS_RETURN_IF_ERROR(vtable->schedule_latency(realised[s].schedule, 1, &samples[s][*n]));

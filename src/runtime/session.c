@@ -5,6 +5,12 @@
 
 #include "runtime/planning.h"
 
+cs_status cs_session_check_cancelled(const cs_session *session, const char *what) {
+  const cs_session_options *options = &session->settings.options;
+  if (!options->cancelled || !options->cancelled(options->cancelled_user)) return CS_OK;
+  return cs_error(CS_CODE_CANCELLED, "%s was interrupted", what);
+}
+
 /* ---- Parameters and inputs ---- */
 
 static cs_status load_params(cs_session *session) {

@@ -110,6 +110,8 @@ struct cs_session {
 };
 
 /* ---- session.c ---- */
+/* CANCELLED, "WHAT was interrupted", once the session's caller says so. */
+cs_status cs_session_check_cancelled(const cs_session *session, const char *what) CS_MUST_USE;
 /* Standard normal inputs from the seed, unless the session has some. */
 cs_status cs_session_generate_inputs(cs_session *session) CS_MUST_USE;
 

@@ -78,6 +78,10 @@ static int median_run(const double *spans, int n) {
 
 /* ---- Which kernel is which ---- */
 
+static cs_timeline_times times_of(const cs_kernel_trace *traced) {
+  return (cs_timeline_times){traced->start_us, traced->end_us, traced->stream};
+}
+
 /* Of a backend that tells the launch of each. */
 static cs_status by_launch(const tracing *t, const cs_kernel_trace *traced) {
   const cs_kernel_list *list = &t->kernels.list;
@@ -88,7 +92,7 @@ static cs_status by_launch(const tracing *t, const cs_kernel_trace *traced) {
       return cs_error(CS_CODE_INTERNAL, "%s was traced as launch %d; wanted one of the plan",
                       traced[i].name, traced[i].launch);
     }
-    t->times[item] = (cs_timeline_times){traced[i].start_us, traced[i].end_us};
+    t->times[item] = times_of(&traced[i]);
   }
   return CS_OK;
 }
@@ -97,7 +101,7 @@ static cs_status by_kind(const tracing *t, const cs_kernel_trace *traced, cs_tra
   CS_RETURN_IF_ERROR(cs_trace_match_launches(t->session->planned.plan, t->told, t->n_told, traced,
                                              t->n_traced, t->told_of, match));
   for (int i = 0; i < t->n_traced; i++) {
-    t->times[t->item_of[t->told_of[i]]] = (cs_timeline_times){traced[i].start_us, traced[i].end_us};
+    t->times[t->item_of[t->told_of[i]]] = times_of(&traced[i]);
   }
   return CS_OK;
 }
@@ -105,7 +109,7 @@ static cs_status by_kind(const tracing *t, const cs_kernel_trace *traced, cs_tra
 static cs_status take_run(tracing *t, cs_timelines *out) {
   const cs_kernel_list *list = &t->kernels.list;
   const cs_kernel_trace *traced = t->traced + (size_t)out->chosen * (size_t)t->capacity;
-  for (size_t i = 0; i < list->n; i++) t->times[i] = (cs_timeline_times){NAN, NAN};
+  for (size_t i = 0; i < list->n; i++) t->times[i] = (cs_timeline_times){NAN, NAN, -1};
   CS_RETURN_IF_ERROR(t->session->realised.backend->vtable->schedule_kernels
                          ? by_kind(t, traced, &out->match)
                          : by_launch(t, traced));
@@ -118,7 +122,10 @@ static cs_status take_run(tracing *t, cs_timelines *out) {
 static cs_status trace_all(tracing *t, cs_timelines *out) {
   out->spans_us = cs_calloc((size_t)out->runs, sizeof *out->spans_us);
   if (!out->spans_us) return cs_no_memory("traced runs", (size_t)out->runs);
-  for (int r = 0; r < out->runs; r++) CS_RETURN_IF_ERROR(trace_once(t, r, &out->spans_us[r]));
+  for (int r = 0; r < out->runs; r++) {
+    CS_RETURN_IF_ERROR(cs_session_check_cancelled(t->session, "tracing"));
+    CS_RETURN_IF_ERROR(trace_once(t, r, &out->spans_us[r]));
+  }
   out->chosen = median_run(out->spans_us, out->runs);
   return take_run(t, out);
 }
@@ -128,9 +135,8 @@ cs_status cs_session_timelines(cs_session *session, int runs, cs_timelines *out)
   tracing t = {.session = session};
   bool simulated = cs_device_is_simulated(session->device);
   *out = (cs_timelines){.runs = simulated ? 0 : runs};
-  if (runs < 0 || runs > CS_MOST_TRACED_RUNS) {
-    return cs_error(CS_CODE_USAGE, "%d runs to trace, wanted at most %d", runs,
-                    CS_MOST_TRACED_RUNS);
+  if (runs < 0 || runs > CS_TRACE_MOST_RUNS) {
+    return cs_error(CS_CODE_USAGE, "%d runs to trace, wanted at most %d", runs, CS_TRACE_MOST_RUNS);
   }
   if (out->runs > 0) CS_RETURN_IF_ERROR(cs_device_check_trace(session->device, "a trace"));
   CS_TRY(st, begin(&t, out->runs), done);

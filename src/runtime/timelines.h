@@ -6,8 +6,6 @@
 #include "runtime/session.h"
 #include "scheduler/trace_match.h"
 
-#define CS_MOST_TRACED_RUNS 1000
-
 typedef struct cs_timelines {
   cs_timeline planned;
   cs_timeline measured; /* of the run whose span is the median; empty where nothing was traced */

@@ -141,6 +141,42 @@ static void times_are_told(void **state) {
   sum_graph_destroy(&g);
 }
 
+/* Once each, on its own stream, after what it waits for, in order of start; and the next run is an
+ * ordinary one. */
+static void a_trace_tells_every_launch(void **state) {
+  (void)state;
+  sum_graph g;
+  cs_kernel_trace traced[NODES], *of[NODES] = {NULL};
+  int n = 0;
+  sum_graph_create(&g, 5, 4096);
+  ok(g.backend->vtable->schedule_trace(g.schedule, traced, NODES, &n));
+  assert_int_equal(n, NODES);
+  for (int i = 0; i < NODES; i++) {
+    int launch = traced[i].launch;
+    assert_true(launch >= 0 && launch < NODES);
+    assert_null(of[launch]);
+    of[launch] = &traced[i];
+    assert_int_equal(traced[i].stream, g.launches[launch].stream);
+    assert_string_equal(traced[i].name, "sum");
+    assert_true(traced[i].end_us > traced[i].start_us);
+    assert_true(i == 0 ? traced[i].start_us == 0 : traced[i].start_us >= traced[i - 1].start_us);
+  }
+  for (int i = 0; i < NODES; i++) {
+    for (int w = 0; w < g.launches[i].n_waits; w++) {
+      assert_true(of[i]->start_us >= of[g.waits[i][w]]->end_us);
+    }
+    for (int k = 0; k < i; k++) {
+      bool same = g.launches[k].stream == g.launches[i].stream;
+      assert_true(!same || of[i]->start_us >= of[k]->end_us);
+    }
+  }
+  n = 0;
+  ok(g.backend->vtable->schedule_trace(g.schedule, traced, 2, &n)); /* no room: counted */
+  assert_int_equal(n, NODES);
+  check_run(&g, 1);
+  sum_graph_destroy(&g);
+}
+
 /* A schedule that is never run must end its workers too. */
 static void unused_schedules_end(void **state) {
   (void)state;
@@ -350,6 +386,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(dependencies_hold_in_every_run),
       cmocka_unit_test(times_are_told),
+      cmocka_unit_test(a_trace_tells_every_launch),
       cmocka_unit_test(unused_schedules_end),
       cmocka_unit_test(faulty_schedules_are_refused),
       cmocka_unit_test(parts_and_priorities_are_refused),

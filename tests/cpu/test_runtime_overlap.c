@@ -1,4 +1,4 @@
-/* What a session tells of concurrency, on a CPU to which a made-up tracer is added. */
+/* What a session tells of concurrency, on a CPU by its own clock and with a made-up tracer. */
 #define DEVICE_SPEC "cpu"
 #include <jansson.h>
 
@@ -109,12 +109,38 @@ static void test_nothing_overlapped(void **state) {
   cs_session_destroy(session);
 }
 
+/* By the clock of the machine: what runs on one stream does not overlap, and takes its time. */
+static void test_by_the_clock(void **state) {
+  (void)state;
+  cs_session *session = new_session("sequential");
+  char *text = NULL;
+  size_t i;
+  json_t *block;
+  assert_ok(cs_session_overlap_json(session, &text));
+  json_t *root = json_loads(text, 0, NULL);
+  cs_string_free(text);
+  assert_non_null(root);
+  json_array_foreach(json_object_get(root, "blocks"), i, block) {
+    assert_true(number(block, "achieved", "busy_us") > 0);
+    assert_near(number(block, "achieved", "overlapped_us"), 0);
+    assert_near(number(block, "achieved", "concurrency"), 1);
+  }
+  json_decref(root);
+  cs_session_destroy(session);
+}
+
 static void test_what_is_not_available(void **state) {
   (void)state;
   char *text = NULL;
   cs_session *session = new_session("streams");
+  cs_backend *backend = session->realised.backend;
+  const cs_backend_vtable *own = backend->vtable;
+  cs_backend_vtable without = *own;
+  without.schedule_trace = NULL;
+  backend->vtable = &without;
   assert_status(cs_session_overlap_json(session, &text), CS_CODE_USAGE,
                 "backend cpu has no tracer of kernels");
+  backend->vtable = own;
   assert_null(text);
   one_after_the_other = loses_a_kernel = true;
   assert_status(overlap_of(session, &text), CS_CODE_NOT_FOUND, "as often as it was launched");
@@ -127,6 +153,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_as_predicted),
       cmocka_unit_test(test_nothing_overlapped),
+      cmocka_unit_test(test_by_the_clock),
       cmocka_unit_test(test_what_is_not_available),
   };
   return cmocka_run_group_tests(tests, open_all, close_all);

@@ -450,6 +450,25 @@ static void traces_are_ordered_and_begin_at_zero(void **state) {
   free(result.kernels);
 }
 
+/* Parts of a device that is split are contexts of their own, which number their streams alike. */
+static void contexts_of_parts_are_kept_apart(void **state) {
+  (void)state;
+  memset(&tracer, 0, sizeof(tracer));
+  add_record("whole", 1000, 2000, CONTEXT);
+  add_record("part", 1500, 2500, CONTEXT + 1);
+  add_record("other part", 1600, 2600, CONTEXT + 2);
+  cs_activity_request request = {.work = traced_work, .any_context = true};
+  cs_activity_result result;
+  ok(cs_cupti_trace(&fake_tracer, &request, &result));
+  assert_int_equal(result.n, 3);
+  assert_int_equal(result.kernels[0].stream, 13);
+  assert_int_equal(result.kernels[0].launch, -1);
+  assert_true(result.kernels[1].stream > 0 && result.kernels[2].stream > 0);
+  assert_int_not_equal(result.kernels[1].stream, 13);
+  assert_int_not_equal(result.kernels[1].stream, result.kernels[2].stream);
+  free(result.kernels);
+}
+
 static void a_tracer_that_fails_is_turned_off(void **state) {
   (void)state;
   memset(&tracer, 0, sizeof(tracer));
@@ -472,6 +491,7 @@ int main(void) {
       cmocka_unit_test(whatever_fails_nothing_stays_open),
       cmocka_unit_test(work_that_fails_and_ranges_that_do_not_fit_are_errors),
       cmocka_unit_test(traces_are_ordered_and_begin_at_zero),
+      cmocka_unit_test(contexts_of_parts_are_kept_apart),
       cmocka_unit_test(a_tracer_that_fails_is_turned_off),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 
 #include "backend/cpu/cpu.h"
 #include "backend/cpu/event.h"
+#include "base/ranges.h"
 #include "profiler/partition.h"
 
 typedef struct schedule_launch {
@@ -61,7 +62,9 @@ static void run_stream(schedule_stream *stream, unsigned run) {
     if (!atomic_load_explicit(&schedule->failed, memory_order_relaxed)) {
       if (schedule->traced) launch->began = cs_now_seconds();
       cpu_set_threads(launch->bound.exec->threads);
+      cs_range_push(launch->name);
       cs_status st = cpu_bound_run(&launch->bound);
+      cs_range_pop();
       if (st != CS_OK) keep_error(schedule, launch, st);
       if (schedule->traced) launch->ended = cs_now_seconds();
     }
@@ -72,6 +75,9 @@ static void run_stream(schedule_stream *stream, unsigned run) {
 static void *worker(void *argument) {
   schedule_stream *stream = argument;
   cs_schedule *schedule = stream->schedule;
+  char name[16]; /* as long as Linux allows */
+  snprintf(name, sizeof name, "cs stream %d", (int)(stream - schedule->streams) % 1000);
+  (void)pthread_setname_np(pthread_self(), name);
   for (unsigned run = 1;; run++) {
     cpu_event_wait(&schedule->gate, &schedule->start, run);
     if (atomic_load(&schedule->stop)) return NULL;

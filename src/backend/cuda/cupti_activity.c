@@ -25,6 +25,7 @@ static struct {
   pthread_mutex_t lock;
   const cs_cupti *cupti;
   uint32_t context;
+  bool any_context;
   timed_kernel *items;
   size_t n, capacity;
   int untimed;
@@ -47,7 +48,10 @@ static void describe(const kernel_record *record, cs_kernel_trace *out) {
   const int block[3] = {record->blockX, record->blockY, record->blockZ};
   memcpy(out->grid, grid, sizeof(grid));
   memcpy(out->block, block, sizeof(block));
-  out->stream = (int)record->streamId;
+  out->stream = (int)(record->streamId & 0xffff);
+  if (record->contextId != sink.context) {
+    out->stream |= (int)((record->contextId & 0x7fff) << 16); /* contexts number theirs alike */
+  }
   out->registers = record->registersPerThread;
   out->static_shared = record->staticSharedMemory;
   out->dynamic_shared = record->dynamicSharedMemory;
@@ -55,7 +59,7 @@ static void describe(const kernel_record *record, cs_kernel_trace *out) {
 }
 
 static cs_status keep(const kernel_record *record) {
-  if (record->contextId != sink.context) return CS_OK;
+  if (record->contextId != sink.context && !sink.any_context) return CS_OK;
   if (record->start == 0 || record->end <= record->start) {
     sink.untimed++;
     return CS_OK;
@@ -96,10 +100,11 @@ static void CUPTIAPI buffer_completed(CUcontext context, uint32_t stream, uint8_
 
 /* ---- One trace ---- */
 
-static void empty_sink(const cs_cupti *cupti, uint32_t context) {
+static void empty_sink(const cs_cupti *cupti, uint32_t context, bool any_context) {
   pthread_mutex_lock(&sink.lock);
   sink.cupti = cupti;
   sink.context = context;
+  sink.any_context = any_context;
   sink.n = 0;
   sink.untimed = 0;
   pthread_mutex_unlock(&sink.lock);
@@ -172,7 +177,7 @@ cs_status cs_cupti_trace(const cs_cupti *cupti, const cs_activity_request *reque
                          "asking for a context's number"),
          done);
   for (int run = 0; run < 2; run++) {
-    empty_sink(cupti, context);
+    empty_sink(cupti, context, request->any_context);
     CS_TRY(st, run_and_flush(cupti, request), done);
   }
   CS_TRY(st, take(out), done);

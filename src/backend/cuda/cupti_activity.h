@@ -7,6 +7,9 @@
 
 typedef struct cs_activity_request {
   CUcontext context; /* kernels of other contexts are left out */
+  /* But of a device that is split, whose parts are contexts of their own, with numbers that only
+   * CUPTI knows: then kernels of all are kept, and a stream's number has its context's in it. */
+  bool any_context;
   /* Called twice, the kernels of the second call are kept: the first one pays for what tracing sets
    * up. What it ran must have finished on the device when it returns. */
   cs_status (*work)(void *user);

@@ -15,8 +15,7 @@ typedef struct traced {
 
 static cs_status make_graph(traced *t) {
   int *node_launch = NULL, n_nodes = 0;
-  cs_status st =
-      cs_schedule_build(t->schedule, &t->graph, &node_launch, &n_nodes, &t->executable);
+  cs_status st = cs_schedule_build(t->schedule, &t->graph, &node_launch, &n_nodes, &t->executable);
   free(node_launch);
   return st;
 }
@@ -37,7 +36,7 @@ static cs_status run_traced(void *user) {
 static cs_status trace(cs_schedule *s, cs_activity_result *out) {
   const cs_cupti *cupti = NULL;
   traced t = {.schedule = s};
-  cs_activity_request request = {.work = run_traced, .user = &t};
+  cs_activity_request request = {.work = run_traced, .user = &t, .any_context = s->split};
   CS_RETURN_IF_ERROR(cs_cuda_context(&s->backend->driver, &request.context));
   CS_RETURN_IF_ERROR(cs_cupti_get(&cupti));
   cs_cupti_lock();

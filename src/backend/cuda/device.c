@@ -9,6 +9,7 @@
 #include "backend/cuda/requests.h"
 #include "backend/cuda/schedule.h"
 #include "backend/cuda/split.h"
+#include "backend/cuda/stream_name.h"
 #include "backend/cuda/versions.h"
 #include "profiler/profile.h"
 
@@ -26,6 +27,7 @@ cs_status cs_cuda_stream(cs_cuda_backend *backend, int index, bool urgent, cudaS
     CS_RETURN_IF_ERROR(
         cs_cuda_status(cudaStreamCreateWithPriority(stream, cudaStreamNonBlocking, priority),
                        "creating stream %d", index));
+    cs_cuda_name_stream(*stream, index, urgent, 0);
   }
   *out = *stream;
   return CS_OK;

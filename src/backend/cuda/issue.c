@@ -1,4 +1,5 @@
 #include "backend/cuda/schedule.h"
+#include "base/ranges.h"
 
 static void release_slots(cs_schedule *s, cs_cudnn_slot **slots) {
   if (s->beside) return; /* cs_schedule_destroy does */
@@ -52,7 +53,10 @@ static cs_status issue_one(cs_schedule *s, int index, cs_cudnn_slot *slot) {
     if (s->launches[l->waits[w]].launch.stream == l->stream) continue;
     CS_RETURN_IF_ERROR(cs_cuda_wait_for(stream, event));
   }
-  CS_RETURN_IF_ERROR(cs_bound_launch(bound, slot, stream));
+  if (l->merged < 0) cs_range_push(l->name);
+  cs_status st = cs_bound_launch(bound, slot, stream);
+  if (l->merged < 0) cs_range_pop();
+  if (st != CS_OK) return st;
   return s->done[index] ? cs_cuda_record(s->done[index], stream) : CS_OK;
 }
 

@@ -139,8 +139,7 @@ cs_status cs_schedule_build(cs_schedule *schedule, cudaGraph_t *graph, int **nod
 }
 
 static cs_status instantiate(cs_schedule *s) {
-  CS_RETURN_IF_ERROR(
-      cs_schedule_build(s, &s->graph, &s->node_launch, &s->n_nodes, &s->executable));
+  CS_RETURN_IF_ERROR(cs_schedule_build(s, &s->graph, &s->node_launch, &s->n_nodes, &s->executable));
   CS_RETURN_IF_ERROR(
       cs_cuda_status(cudaGraphUpload(s->executable, s->origin), "uploading a CUDA graph"));
   return cs_schedule_synchronize(s);

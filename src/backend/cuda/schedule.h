@@ -35,8 +35,9 @@ void cs_schedule_destroy(cs_schedule *schedule);
 cs_status cs_schedule_run(cs_schedule *schedule) CS_MUST_USE;
 cs_status cs_schedule_run_on(cs_schedule *schedule, void *native_stream) CS_MUST_USE;
 
-/* Captures a graph of the launches, with early beginnings and hints, and makes it executable: what a
- * schedule runs. free() releases *node_launch; it and *graph are the caller's even on an error. */
+/* Captures a graph of the launches, with early beginnings and hints, and makes it executable: what
+ * a schedule runs. free() releases *node_launch; it and *graph are the caller's even on an error.
+ */
 cs_status cs_schedule_build(cs_schedule *schedule, cudaGraph_t *graph, int **node_launch,
                             int *n_nodes, cudaGraphExec_t *out) CS_MUST_USE;
 /* Enqueues one run behind what is on the origin; its end is there. */

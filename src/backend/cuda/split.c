@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend/cuda/stream_name.h"
 #include "profiler/partition.h"
 
 struct cs_cuda_split {
@@ -165,6 +166,7 @@ cs_status cs_cuda_split_stream(const cs_cuda_backend *backend, cs_cuda_split *sp
         (int)backend->driver.green_stream_create((CUstream *)stream, split->contexts[part],
                                                  CU_STREAM_NON_BLOCKING, priority),
         "creating stream %d on %d SMs", index, split->parts[part]));
+    cs_cuda_name_stream(*stream, index, urgent, split->parts[part]);
   }
   *out = *stream;
   return CS_OK;
