@@ -1,4 +1,4 @@
-/* convsched: dispatch, interrupts, logging. One file per command beside this one. */
+/* convsched: dispatch and output. One file per command beside this one. */
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -45,81 +45,7 @@ static double process_started(void) {
   return age >= 0 && age < 60 ? now - age : now;
 }
 
-/* ---- Interrupts: the first asks to stop, the second stops; commands that do not ask stop ---- */
-
-static volatile sig_atomic_t interrupts;
-static volatile sig_atomic_t interrupting_signal; /* SIGINT or SIGTERM */
-
-#define SAME_INTERRUPT_S 0.5
-
-/* A signal sent to the process and to its group arrives twice and counts once. */
-static void on_interrupt(int signal_number) {
-  static double first;
-  if (interrupts == 0) {
-    first = cli_now();
-    interrupting_signal = signal_number;
-    interrupts = 1;
-  } else if (cli_now() - first > SAME_INTERRUPT_S) {
-    cli_remove_unfinished();
-    _exit(128 + signal_number);
-  }
-}
-
-static void end_at_once(int signal_number) {
-  static const char message[] = "convsched: interrupted\n";
-  ssize_t written = write(STDERR_FILENO, message, sizeof message - 1);
-  (void)written;
-  cli_remove_unfinished();
-  _exit(128 + signal_number);
-}
-
-bool cli_interrupted(void *unused) {
-  (void)unused;
-  return interrupts > 0;
-}
-
-cs_status cli_check_interrupt(void) {
-  return interrupts ? cs_error(CS_CODE_CANCELLED, "interrupted") : CS_OK;
-}
-
-/* As a shell tells a command that a signal ended. */
-static int exit_code(cs_status status) {
-  bool cancelled = cs_status_code(status) == CS_CODE_CANCELLED;
-  return cancelled && interrupts ? 128 + (int)interrupting_signal : cs_status_exit_code(status);
-}
-
 /* ---- Messages ---- */
-
-static struct { bool quiet, verbose, terminal, line_open; } console;
-
-void cli_end_progress(void) {
-  if (console.line_open) fputs("\r\033[K", stderr);
-  console.line_open = false;
-}
-
-static void write_log(void *user, cs_log_level level, const char *message) {
-  (void)user;
-  if (level == CS_LOG_PROGRESS) {
-    if (console.quiet || !console.terminal) return;
-    fprintf(stderr, "\r%s\033[K", message);
-    fflush(stderr);
-    console.line_open = true;
-    return;
-  }
-  if (console.quiet && level != CS_LOG_WARNING) return;
-  if (level == CS_LOG_DEBUG && !console.verbose) return;
-  cli_end_progress();
-  if (console.verbose) fprintf(stderr, "[%7.3f] ", cli_now() - cli_started);
-  fprintf(stderr, "convsched: %s%s\n", level == CS_LOG_WARNING ? "warning: " : "", message);
-}
-
-const cs_logger *cli_logger(const cli_options *options) {
-  static const cs_logger logger = {write_log, NULL};
-  console.quiet = options->quiet;
-  console.verbose = options->verbose;
-  console.terminal = isatty(STDERR_FILENO);
-  return &logger;
-}
 
 cs_status cli_error(cs_code code, const char *format, ...) {
   char message[2048];
@@ -153,6 +79,7 @@ cs_status cli_write_records(const cli_options *options, int n_cases, const json_
 }
 
 cs_status cli_print(const char *text) {
+  cli_end_progress();
   if (fputs(text, stdout) == EOF || fflush(stdout) != 0) {
     return cs_io_error("stdout", "write", errno);
   }
@@ -228,9 +155,7 @@ int main(int argc, char **argv) {
     fprintf(stderr, "convsched: unknown command \"%s\"; `convsched --help` lists them\n", argv[1]);
     return 2;
   }
-  struct sigaction action = {.sa_handler = command->asks ? on_interrupt : end_at_once};
-  sigaction(SIGINT, &action, NULL);
-  sigaction(SIGTERM, &action, NULL);
+  cli_catch_interrupts(command->asks);
   cli_tell_cut_off_files();
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN); /* a write beyond `ulimit -f` is an error like that of a full disk */
@@ -238,10 +163,11 @@ int main(int argc, char **argv) {
   cli_command_line = line ? line : "convsched";
   cli_options options;
   cli_parse(command, argc - 1, argv + 1, &options);
+  cli_show_progress(&options);
   cs_status status = cli_check_files(&options);
   if (status == CS_OK) status = command->run(&options);
   cli_end_progress();
-  int code = exit_code(status);
+  int code = cli_exit_code(status);
   if (status != CS_OK) fprintf(stderr, "convsched: %s\n", cs_status_message(status));
   cs_status_free(status);
   free(line);

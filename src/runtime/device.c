@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/progress.h"
 
 static const cs_backend_entry *find_backend(const char *name, size_t length) {
   for (const cs_backend_entry *entry = cs_backend_entries; entry->name; entry++) {
@@ -78,6 +79,7 @@ cs_status cs_device_open(const char *spec, const cs_logger *logger, cs_device **
   cs_device *device = cs_calloc(1, sizeof *device);
   if (!device) return cs_no_memory("a device", sizeof *device);
   if (logger) device->logger = *logger;
+  cs_progress_step("opening the device", NULL, 0, 0, "%s", spec ? spec : "auto");
   if (!spec || strcmp(spec, "auto") == 0) {
     CS_TRY(st, open_auto(logger, &device->backend), done);
   } else {
