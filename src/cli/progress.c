@@ -13,13 +13,12 @@
 #include "cli/cli.h"
 
 #define REDRAW_S 0.1 /* between two drawings of a stage */
-#define WAIT_S 0.3   /* work that is over by then shows nothing */
 
 static struct {
   bool quiet, verbose, terminal;
   char stage[64];        /* that is shown, or was last named */
+  int64_t done;          /* that it reported last */
   double begun, drawn;   /* when the stage began, when the line was last drawn */
-  double first;          /* the first report of all; 0: none yet */
   volatile int open;     /* a line is on the terminal */
 } console;
 
@@ -57,14 +56,15 @@ void cli_erase_progress_at_once(void) {
 
 /* ---- Reports ---- */
 
+/* Also one that is gone through again, as for another layout. */
 static bool is_new_stage(const cs_progress *progress) {
-  return strncmp(console.stage, progress->stage, sizeof console.stage - 1) != 0;
+  return progress->done < console.done ||
+         strncmp(console.stage, progress->stage, sizeof console.stage - 1) != 0;
 }
 
 static void begin_stage(const cs_progress *progress, double now) {
   snprintf(console.stage, sizeof console.stage, "%s", progress->stage);
   console.begun = now;
-  console.drawn = 0;
   if (console.terminal || !console.verbose) return;
   if (progress->total > 0) {
     fprintf(stderr, "[%7.3f] convsched: %s: %lld%s%s\n", now - cli_started, progress->stage,
@@ -79,9 +79,9 @@ static void on_progress(void *user, const cs_progress *progress) {
   char line[CLI_PROGRESS_BYTES];
   double now = cli_now();
   if (console.quiet) return;
-  if (console.first <= 0) console.first = now;
   if (is_new_stage(progress)) begin_stage(progress, now);
-  if (!console.terminal || now - console.first < WAIT_S || now - console.drawn < REDRAW_S) return;
+  console.done = progress->done;
+  if (!console.terminal || now - console.drawn < REDRAW_S) return;
   console.drawn = now;
   cli_progress_line(progress, now - console.begun, terminal_columns() - 1, line);
   draw(line);
