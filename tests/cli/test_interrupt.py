@@ -23,7 +23,7 @@ def wide(channels, extent=8, kernel=1):
     return harness.graph(lambda g: g.update(
         inputs=[{"name": "x", "shape": ["N", channels, extent, extent], "dtype": "f32"}],
         nodes=[{"name": "conv", "op": "Conv", "inputs": ["x"],
-                "attrs": {"out_channels": channels, "kernel_shape": [kernel] * 2, "pads": [kernel // 2] * 2}}],
+                "attrs": {"out_channels": channels, "kernel_shape": [kernel] * 2, "pads": [kernel // 2] * 4}}],
         outputs=["conv"]))
 
 
