@@ -90,6 +90,11 @@ typedef struct cli_command {
 extern const cli_command cli_run, cli_profile, cli_plan, cli_inspect, cli_doctor, cli_cache,
     cli_generate_weights, cli_report, cli_import, cli_export, cli_compare;
 
+/* All of them, in the order in which they are told. */
+const cli_command *const *cli_commands(int *n);
+/* NULL: there is none of that name. */
+const cli_command *cli_find_command(const char *name);
+
 /* Parses argv[1…] of a command; exits with 2 after a message when the use is wrong. */
 void cli_parse(const cli_command *command, int argc, char **argv, cli_options *out);
 

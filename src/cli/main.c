@@ -11,6 +11,7 @@
 #include "base/base.h"
 #include "base/file.h"
 #include "cli/cli.h"
+#include "cli/help.h"
 
 static const cli_command *const commands[] = {
     &cli_run,     &cli_profile, &cli_plan,   &cli_report, &cli_import,          &cli_export,
@@ -100,25 +101,12 @@ cs_status cli_write_buffer(const char *path, struct cs_strbuf *text) {
 
 /* ---- Dispatch ---- */
 
-static void print_help(FILE *to) {
-  fputs(
-      "Usage: convsched COMMAND [ARGUMENT…] [OPTION…]\n\n"
-      "Runs non-linear CNNs with algorithm, stream, order and memory chosen together.\n\n"
-      "Commands:\n",
-      to);
-  for (size_t i = 0; i < N_COMMANDS; i++) {
-    fprintf(to, "  %-18s %s\n", commands[i]->name, commands[i]->summary);
-  }
-  fputs(
-      "\n`convsched COMMAND --help` tells a command's options, with an example.\n"
-      "Where a MODEL.json is wanted, a MODEL.onnx is imported in memory.\n"
-      "Exit codes: 0 ok, 1 wrong result or missed requirement, 2 usage, 3 bad input,\n"
-      "4 device, library or disk failure, 130 interrupted (Ctrl-C), 143 terminated (SIGTERM);\n"
-      "what was measured until then is kept.\n",
-      to);
+const cli_command *const *cli_commands(int *n) {
+  *n = (int)N_COMMANDS;
+  return commands;
 }
 
-static const cli_command *find_command(const char *name) {
+const cli_command *cli_find_command(const char *name) {
   for (size_t i = 0; i < N_COMMANDS; i++) {
     if (strcmp(commands[i]->name, name) == 0) return commands[i];
   }
@@ -136,21 +124,41 @@ static char *join_arguments(int argc, char **argv) {
   return line;
 }
 
+/* Options in a command's place. Those that --help does not list are for shells' completion, for
+ * packaging, and for tests. */
+static bool told_of_itself(int argc, char **argv, int *code) {
+  cs_status st = CS_OK;
+  if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+    st = cli_print_help();
+  } else if (strcmp(argv[1], "--version") == 0) {
+    printf("convsched %s\n", cs_version_string());
+  } else if (strcmp(argv[1], "--complete") == 0) {
+    st = cli_complete(argc - 2, argv + 2);
+  } else if (strcmp(argv[1], "--man-pages") == 0 && argc == 3) {
+    st = cli_write_man_pages(argv[2]);
+  } else {
+    return false;
+  }
+  *code = cs_status_exit_code(st);
+  if (st != CS_OK) fprintf(stderr, "convsched: %s\n", cs_status_message(st));
+  cs_status_free(st);
+  return true;
+}
+
 int main(int argc, char **argv) {
   cli_started = process_started();
   if (argc < 2) {
     fputs("convsched: no command given; `convsched --help` lists them\n", stderr);
     return 2;
   }
-  if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-    print_help(stdout);
-    return 0;
+  int code = 0;
+  if (told_of_itself(argc, argv, &code)) return code;
+  bool parse_only = strcmp(argv[1], "--parse-only") == 0 && argc > 2;
+  if (parse_only) {
+    argc--;
+    argv++;
   }
-  if (strcmp(argv[1], "--version") == 0) {
-    printf("convsched %s\n", cs_version_string());
-    return 0;
-  }
-  const cli_command *command = find_command(argv[1]);
+  const cli_command *command = cli_find_command(argv[1]);
   if (!command) {
     fprintf(stderr, "convsched: unknown command \"%s\"; `convsched --help` lists them\n", argv[1]);
     return 2;
@@ -163,11 +171,15 @@ int main(int argc, char **argv) {
   cli_command_line = line ? line : "convsched";
   cli_options options;
   cli_parse(command, argc - 1, argv + 1, &options);
+  if (parse_only) {
+    free(line);
+    return 0;
+  }
   cli_show_progress(&options);
   cs_status status = cli_check_files(&options);
   if (status == CS_OK) status = command->run(&options);
   cli_end_progress();
-  int code = cli_exit_code(status);
+  code = cli_exit_code(status);
   if (status != CS_OK) fprintf(stderr, "convsched: %s\n", cs_status_message(status));
   cs_status_free(status);
   free(line);
