@@ -95,6 +95,7 @@ static int endings_of(const char *value, char *text, size_t size,
   text[length] = '\0';
   endings[n++] = text;
   if (strcmp(text, ".jsonl") == 0) endings[n++] = ".jsonl.gz";
+  if (strncmp(value, "A.json", 6) == 0) endings[n++] = ".jsonl"; /* records, one a line */
   if (strncmp(value, "MODEL", 5) == 0 || strncmp(value, "[MODEL", 6) == 0) {
     endings[n++] = strcmp(text, ".json") == 0 ? ".onnx" : ".json";
     if (strcmp(text, ".onnx") == 0) n--; /* a converter takes that alone */

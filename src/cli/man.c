@@ -122,6 +122,12 @@ static void add_options(cs_strbuf *out, const cli_command *command) {
   }
 }
 
+/* "Example:" and "Examples:": the section is called that. */
+static bool is_title(const char *line, size_t length) {
+  return (length == 8 && strncmp(line, "Example:", 8) == 0) ||
+         (length == 9 && strncmp(line, "Examples:", 9) == 0);
+}
+
 static void add_examples(cs_strbuf *out, const char *help) {
   cs_strbuf text = {0};
   cli_add_notes(help, &text);
@@ -133,7 +139,7 @@ static void add_examples(cs_strbuf *out, const char *help) {
     bool wanted = length > 0 && line[0] == ' ';
     if (wanted != literal) cs_strbuf_printf(out, wanted ? ".PP\n.nf\n.RS 2\n" : ".RE\n.fi\n.PP\n");
     literal = wanted;
-    if (length == 0) continue;
+    if (length == 0 || is_title(line, length)) continue;
     size_t indent = wanted && length > 2 ? 2 : 0;
     add_text(out, line + indent, length - indent);
     cs_strbuf_printf(out, "\n");
