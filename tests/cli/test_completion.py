@@ -149,7 +149,7 @@ class Shells(Files):
             terminal.key(part.encode())
             for _ in range(100 if part.endswith(("\t", "\r")) else 5):
                 terminal.read(0.05)
-                text = terminal.written[seen:].decode()
+                text = re.sub(r"\x1b\[\?2004[hl]", "", terminal.written[seen:].decode())
                 if part == "\r" and wanted in text and text.rstrip().endswith(("$", "#", "%")):
                     break
                 if part.endswith("\t") and len(text) > len(part) - 1:
@@ -166,7 +166,7 @@ class Shells(Files):
         if not shutil.which("zsh"):
             self.skipTest("zsh is missing")
         self.run_lines(["zsh", "-f", "-i"],
-                       ["PS1='$ '", "unsetopt beep prompt_sp", f"fpath=({ROOT}/completions $fpath)",
+                       ["unset zle_bracketed_paste", "PS1='$ '", "unsetopt beep prompt_sp", f"fpath=({ROOT}/completions $fpath)",
                         "autoload -Uz compinit && compinit -u -D"])
 
 
