@@ -79,8 +79,8 @@ typedef enum cs_log_level {
 } cs_log_level;
 
 /* Receives every message of the objects it is given to; called from the thread that uses the
- * object. PROGRESS messages supersede one another (the library has cs_progress_watch for numbers). A
- * NULL function is silence. */
+ * object. PROGRESS messages supersede one another (the library has cs_progress_watch for numbers).
+ * A NULL function is silence. */
 typedef struct cs_logger {
   void (*write)(void *user, cs_log_level level, const char *message);
   void *user;
@@ -91,13 +91,13 @@ typedef struct cs_logger {
 /* Where long work is. What is told belongs to the library and is read during the call only; later
  * versions may append members. */
 typedef struct cs_progress {
-  const char *stage;  /* what is being done: "profiling", "search", … */
-  const char *unit;   /* what is counted: "operations", "bytes", …; "": nothing with a name */
-  const char *item;   /* what it is at, for a person; "": nothing to tell */
-  int64_t done;       /* units that are done; the same stage may be reported again from 0 */
-  int64_t total;      /* units in all; 0: not known */
-  double elapsed_s;   /* of limit_s */
-  double limit_s;     /* seconds after which the stage ends at the latest; 0: no such limit */
+  const char *stage; /* what is being done: "profiling", "search", … */
+  const char *unit;  /* what is counted: "operations", "bytes", …; "": nothing with a name */
+  const char *item;  /* what it is at, for a person; "": nothing to tell */
+  int64_t done;      /* units that are done; the same stage may be reported again from 0 */
+  int64_t total;     /* units in all; 0: not known */
+  double elapsed_s;  /* of limit_s */
+  double limit_s;    /* seconds after which the stage ends at the latest; 0: no such limit */
 } cs_progress;
 typedef void (*cs_progress_fn)(void *user, const cs_progress *progress);
 /* From now on whatever function of this API the calling thread is in reports to `report`, on this

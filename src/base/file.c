@@ -185,8 +185,8 @@ cs_status cs_file_writer_open(cs_file_writer *writer, const char *path) {
  * fsync, which would otherwise have all of a large file left to do. What fails here fails there
  * again. */
 static void flush_behind(cs_file_writer *writer) {
-  const unsigned wait = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
-                        SYNC_FILE_RANGE_WAIT_AFTER;
+  const unsigned wait =
+      SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
   if (writer->written - writer->begun < FLUSH_BYTES) return;
   (void)sync_file_range(writer->fd, writer->begun, writer->written - writer->begun,
                         SYNC_FILE_RANGE_WRITE);

@@ -31,10 +31,11 @@ static void add_text(cs_strbuf *out, const char *text, size_t length) {
     } else if (code == '-') {
       cs_strbuf_printf(out, "\\-");
     } else if (code == '~' || code == '^' || code == '`' || code == '\'') {
-      cs_strbuf_printf(out, "\\(%s", code == '~'   ? "ti"
-                                     : code == '^' ? "ha"
-                                     : code == '`' ? "ga"
-                                                   : "aq");
+      cs_strbuf_printf(out, "\\(%s",
+                       code == '~'   ? "ti"
+                       : code == '^' ? "ha"
+                       : code == '`' ? "ga"
+                                     : "aq");
     } else if (code > 126) {
       cs_strbuf_printf(out, "\\[u%04X]", code);
     } else {

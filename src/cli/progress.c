@@ -16,10 +16,10 @@
 
 static struct {
   bool quiet, verbose, terminal;
-  char stage[64];        /* that is shown, or was last named */
-  int64_t done;          /* that it reported last */
-  double begun, drawn;   /* when the stage began, when the line was last drawn */
-  volatile int open;     /* a line is on the terminal */
+  char stage[64];      /* that is shown, or was last named */
+  int64_t done;        /* that it reported last */
+  double begun, drawn; /* when the stage began, when the line was last drawn */
+  volatile int open;   /* a line is on the terminal */
 } console;
 
 /* ---- The line ---- */

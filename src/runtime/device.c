@@ -131,6 +131,7 @@ cs_status cs_device_profile(cs_device *device, const char *directory, cs_profile
   device->profile_directory = NULL;
   CS_RETURN_IF_ERROR(cs_strdup_to(wanted, &device->profile_directory));
   const cs_device_info *info = device->backend->vtable->info(device->backend);
+  cs_progress_step("reading measurements", NULL, 0, 0, "%s", directory ? directory : "");
   CS_RETURN_IF_ERROR(cs_profile_open(directory, info->identity, &device->logger, &device->profile));
   *out = device->profile;
   return CS_OK;

@@ -22,7 +22,7 @@ typedef struct stages {
   void *workspace;
   int64_t workspace_bytes;
   double begun, ends; /* by the clock */
-  bool full;   /* the device has no room (any more) */
+  bool full;          /* the device has no room (any more) */
 } stages;
 
 static const cs_backend_vtable *vtable_of(const stages *s) {

@@ -28,7 +28,7 @@ typedef struct fixture {
   cs_measure_options options;
   cs_measure_report report;
   int calls_before_cancel; /* < 0: never */
-  char progress[4096]; /* a line a report */
+  char progress[4096];     /* a line a report */
   cs_logger logger;
   bool compares; /* the device does */
 } fixture;
