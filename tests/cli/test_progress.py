@@ -31,19 +31,18 @@ class Progress(CommandTest):
 
     def test_a_run(self):
         """Stages with bars, within the terminal's width, and gone when the table is printed."""
-        for columns in (100, 40):
-            with self.subTest(columns):
-                written = self.run_squeezenet("--refresh", "--batch", "2", columns=columns)
+        for columns, stages in ((100, {"profiling", "verification"}), (40, {"verification"})):
+            with self.subTest(columns):  # the second has its measurements from the first
+                written = self.run_squeezenet(columns=columns)
                 lines = [line for line in LINE.findall(written.decode()) if line]
-                self.assertGreater(len(lines), 5)
+                self.assertGreater(len(lines), 2)
                 self.assertLess(max(map(len, lines)), columns)
-                stages = {re.split("  ", line)[0] for line in lines}
-                self.assertLessEqual({"profiling", "verification"}, stages)
-                self.assertTrue(any(re.search(r"\d+%  \d+/\d+ operations", line) for line in lines), lines)
-                self.assertEqual(any("[#" in line for line in lines), columns >= 60, lines)
+                self.assertLessEqual(stages, {re.split("  ", line)[0] for line in lines})
+                self.assertTrue(any(re.search(r"\d+%  \d+/\d+ \w+", line) for line in lines), lines)
+                self.assertEqual(any("[-" in line or "[#" in line for line in lines), columns >= 60, lines)
                 shown, column = screen(written, 1000)
                 self.assertEqual(column, 0)
-                self.assertFalse([line for line in shown if "%  " in line and "operations" in line], shown)
+                self.assertFalse([line for line in shown if "%  " in line and "/" in line], shown)
                 self.assertTrue(any("sequential" in line for line in shown), shown)
 
     def test_messages_begin_on_a_line_of_their_own(self):

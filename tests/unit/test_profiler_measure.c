@@ -274,7 +274,7 @@ static void test_admission(void **state) {
   assert_int_equal(f->report.candidates_rejected, 8);
   assert_non_null(strstr(f->progress, "profiling 0/1 operations preparing candidates\n"));
   assert_non_null(strstr(f->progress, "profiling 0/1 operations conv1\n"));
-  assert_non_null(strstr(f->progress, "profiling 0/1 operations conv1  fast\n"));
+  assert_non_null(strstr(f->progress, "profiling 0/1 operations conv1  wrong\n"));
   assert_non_null(strstr(f->progress, "profiling 0/1 operations conv1  finals\n"));
 }
 
