@@ -14,8 +14,8 @@
 #include "cli/help.h"
 
 static const cli_command *const commands[] = {
-    &cli_run,     &cli_profile, &cli_plan,   &cli_report, &cli_import,          &cli_export,
-    &cli_inspect, &cli_compare, &cli_doctor, &cli_cache,  &cli_generate_weights};
+    &cli_run,     &cli_profile, &cli_plan,   &cli_report, &cli_import,           &cli_export,
+    &cli_inspect, &cli_compare, &cli_doctor, &cli_cache,  &cli_generate_weights, &cli_generate};
 #define N_COMMANDS (sizeof commands / sizeof commands[0])
 
 const char *cli_command_line = "";
