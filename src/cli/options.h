@@ -77,14 +77,19 @@ enum {
   KEY_FORCE,
   KEY_TIME,
   KEY_RUNS,
+  KEY_HELP = '?',
+  KEY_USAGE = 0x200,
 };
 
 typedef struct cli_option_entry {
   struct argp_option option;
   int needs; /* any of these CLI_* bits; 0: every command */
 } cli_option_entry;
-#define CLI_MAX_ENTRIES 80
+#define CLI_MAX_ENTRIES 96
 extern const cli_option_entry cli_option_entries[CLI_MAX_ENTRIES]; /* ended by a name of NULL */
+
+/* Whether the command takes the option. */
+bool cli_takes(const cli_command *command, const cli_option_entry *entry);
 
 /* Ends the program with status 2 where the value is wrong. */
 error_t cli_parse_report_option(const cli_command *command, int key, char *text,

@@ -71,6 +71,7 @@ static cs_status sample_all(run_case *run) {
   }
   for (int s = 0; s < run->options->samples; s++) {
     CS_RETURN_IF_ERROR(cli_check_interrupt());
+    cli_tell_progress("sampling", "samples", s, run->options->samples);
     for (int i = 0; i < run->n; i++) {
       run_contender *contender = &run->contenders[i];
       CS_RETURN_IF_ERROR(
