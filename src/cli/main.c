@@ -13,11 +13,10 @@
 #include "cli/cli.h"
 #include "cli/help.h"
 
-&cli_command, &cli_run, &cli_profile, &cli_plan, &cli_report, &cli_import, &cli_export,
-    &cli_inspect, &cli_compare, &cli_experiment, &cli_doctor, &cli_cache, &cli_generate_weights,
-    &cli_generate, &cli_trace
-}
-;
+static const cli_command *const commands[] = {
+    &cli_run,    &cli_profile,          &cli_plan,     &cli_report,     &cli_import,
+    &cli_export, &cli_inspect,          &cli_compare,  &cli_experiment, &cli_doctor,
+    &cli_cache,  &cli_generate_weights, &cli_generate, &cli_trace};
 #define N_COMMANDS (sizeof commands / sizeof commands[0])
 
 const char *cli_command_line = "";

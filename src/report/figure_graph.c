@@ -228,7 +228,7 @@ static void draw_task(const drawing *d, int t, cs_strbuf *out) {
   const cs_task *task = &d->policy->program->tasks[t];
   const cs_plan_task *placed = d->placed_of[t];
   const place *at = &d->places[t];
-  char shorter[64], name[64], class[16], start[32], took[32];
+  char shorter[64], name[64], class[32], start[32], took[32];
   snprintf(class, sizeof class, "b b%d", placed->stream % 8);
   cs_unit_text(CS_UNIT_US, placed->start_us, start);
   cs_unit_text(CS_UNIT_US, placed->end_us - placed->start_us, took);
@@ -246,7 +246,7 @@ static void draw_task(const drawing *d, int t, cs_strbuf *out) {
 
 static double draw_streams(const drawing *d, cs_strbuf *out) {
   cs_legend_entry entries[8];
-  char names[8][24], classes[8][8];
+  char names[8][24], classes[8][24];
   int n = d->policy->plan->n_streams < 8 ? d->policy->plan->n_streams : 8;
   for (int s = 0; s < n; s++) {
     snprintf(names[s], sizeof names[s], s == 7 ? "s%d, …" : "s%d", s);
