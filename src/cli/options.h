@@ -71,6 +71,11 @@ enum {
   KEY_TIME_LIMIT,
   KEY_DRY_RUN,
   KEY_RETRY,
+  KEY_COUNT,
+  KEY_LATENTS,
+  KEY_COLUMNS,
+  KEY_FORCE,
+  KEY_TIME,
   KEY_RUNS,
 };
 
@@ -78,7 +83,7 @@ typedef struct cli_option_entry {
   struct argp_option option;
   int needs; /* any of these CLI_* bits; 0: every command */
 } cli_option_entry;
-#define CLI_MAX_ENTRIES 80
+#define CLI_MAX_ENTRIES 96
 extern const cli_option_entry cli_option_entries[CLI_MAX_ENTRIES]; /* ended by a name of NULL */
 
 /* Ends the program with status 2 where the value is wrong. */

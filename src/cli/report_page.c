@@ -21,7 +21,7 @@ static cs_report_format format_of(const cli_options *options) {
   static const struct {
     const char *extension;
     cs_report_format format;
-  } known[] = {{".csv", CS_REPORT_CSV}, {".md", CS_REPORT_MARKDOWN}, {".json", CS_REPORT_JSON}};
+  } known[] = {{".csv", CS_REPORT_CSV}, {".md", CS_REPORT_MARKDOWN}, {".txt", CS_REPORT_TEXT}};
   if (options->format_given) return options->format;
   if (!options->figure) return CS_REPORT_HTML;
   for (size_t i = 0; options->output && i < sizeof known / sizeof known[0]; i++) {
@@ -31,9 +31,10 @@ static cs_report_format format_of(const cli_options *options) {
 }
 
 static cs_status check(const cli_options *options) {
-  bool html = format_of(options) == CS_REPORT_HTML;
-  if (options->figure && html) {
-    return cli_error(CS_CODE_USAGE, "--figure %s: wanted --format svg, csv, md, json or text",
+  cs_report_format format = format_of(options);
+  bool html = format == CS_REPORT_HTML;
+  if (options->figure && (html || format == CS_REPORT_JSON)) {
+    return cli_error(CS_CODE_USAGE, "--figure %s: wanted --format svg, csv, md or text",
                      options->figure);
   }
   if (!options->figure && !html) {
@@ -42,9 +43,7 @@ static cs_status check(const cli_options *options) {
                      "another --format");
   }
   if (options->json) {
-    return cli_error(CS_CODE_USAGE,
-                     "--json %s goes with --table; wanted --figure NAME --format json",
-                     options->json);
+    return cli_error(CS_CODE_USAGE, "--json %s goes with --table", options->json);
   }
   if (options->profile && strcmp(options->device, "auto") != 0) {
     return cli_error(CS_CODE_USAGE,

@@ -113,10 +113,10 @@ static void add(cs_ticks *ticks, double at) {
 static void log_ticks(const cs_axis *axis, int wanted, cs_ticks *out) {
   double base = axis->unit == CS_UNIT_BYTES ? 2 : 10;
   double from = log(axis->least) / log(base), to = log(axis->most) / log(base);
-  double every = fmax(1, ceil((to - from) / wanted - 1e-9));
+  int every = (int)fmax(1, ceil((to - from) / wanted - 1e-9));
   bool parts = base == 10 && to - from <= wanted / 3.0;
-  for (double e = from; e <= to + 1e-9; e += every) {
-    double at = pow(base, round(e));
+  for (int e = (int)ceil(from - 1e-9); e <= to + 1e-9; e += every) {
+    double at = pow(base, e);
     add(out, at);
     if (!parts) continue;
     if (2 * at <= axis->most) add(out, 2 * at);
@@ -132,7 +132,6 @@ void cs_axis_ticks(const cs_axis *axis, int wanted, cs_ticks *out) {
     return;
   }
   double step = step_of(axis, wanted);
-  for (double k = ceil(axis->least / step - 1e-9); k * step <= axis->most + step * 1e-9; k++) {
-    add(out, k == 0 ? 0 : k * step); /* no −0 */
-  }
+  int k = (int)ceil(axis->least / step - 1e-9);
+  for (; k * step <= axis->most + step * 1e-9 && out->n < CS_MOST_TICKS; k++) add(out, k * step);
 }

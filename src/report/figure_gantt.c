@@ -82,17 +82,19 @@ static cs_status make_boxes(const cs_policy_view *policy, const cs_timeline *tim
   return CS_OK;
 }
 
-/* Where blocks begin, of predicted times; of those that have several tasks, and behind them. */
+/* Where blocks of several tasks begin, of predicted times, from the first start on. */
 static cs_status block_rules(const cs_policy_view *policy, double *rules, int *n) {
   const cs_plan *plan = policy->plan;
   int n_blocks = 0, last = -1;
+  double first = plan->n_tasks > 0 ? plan->tasks[0].start_us : 0;
+  for (int p = 0; p < plan->n_tasks; p++) first = fmin(first, plan->tasks[p].start_us);
   int *block_of = cs_calloc((size_t)plan->n_tasks + 1, sizeof *block_of);
   if (!block_of) return cs_no_memory("blocks", 0);
   cs_status st = cs_program_blocks(policy->program, block_of, &n_blocks);
   for (int p = 0; st == CS_OK && p < plan->n_tasks; p++) {
     int block = block_of[plan->tasks[p].task], tasks = 0;
     for (int q = 0; q < plan->n_tasks; q++) tasks += block_of[plan->tasks[q].task] == block;
-    if (block > last && tasks > 1) rules[(*n)++] = plan->tasks[p].start_us;
+    if (block > last && tasks > 1) rules[(*n)++] = plan->tasks[p].start_us - first;
     if (block > last) last = block;
   }
   free(block_of);

@@ -162,7 +162,9 @@ static cs_status lay_out(const cs_policy_view *policy, drawing *d) {
   }
   for (int p = 0; p < policy->plan->n_tasks; p++)
     d->placed_of[policy->plan->tasks[p].task] = &policy->plan->tasks[p];
-  cs_status st = cs_program_blocks(policy->program, d->block_of, &d->n_blocks);
+  int n_blocks = 0;
+  cs_status st = cs_program_blocks(policy->program, d->block_of, &n_blocks);
+  d->n_blocks = n_blocks;
   if (st == CS_OK) {
     for (int t = 0; t < policy->program->n_tasks; t++) tasks_of[d->block_of[t]]++;
     find_segments(d, tasks_of);
@@ -226,7 +228,7 @@ static void draw_task(const drawing *d, int t, cs_strbuf *out) {
   const cs_task *task = &d->policy->program->tasks[t];
   const cs_plan_task *placed = d->placed_of[t];
   const place *at = &d->places[t];
-  char shorter[64], name[64], class[16], start[32], took[32];
+  char shorter[64], name[64], class[32], start[32], took[32];
   snprintf(class, sizeof class, "b b%d", placed->stream % 8);
   cs_unit_text(CS_UNIT_US, placed->start_us, start);
   cs_unit_text(CS_UNIT_US, placed->end_us - placed->start_us, took);
@@ -244,7 +246,7 @@ static void draw_task(const drawing *d, int t, cs_strbuf *out) {
 
 static double draw_streams(const drawing *d, cs_strbuf *out) {
   cs_legend_entry entries[8];
-  char names[8][24], classes[8][8];
+  char names[8][24], classes[8][24];
   int n = d->policy->plan->n_streams < 8 ? d->policy->plan->n_streams : 8;
   for (int s = 0; s < n; s++) {
     snprintf(names[s], sizeof names[s], s == 7 ? "s%d, …" : "s%d", s);

@@ -70,7 +70,7 @@ static void draw_marker(cs_strbuf *out, double x, double y, int index) {
 
 static void draw_point(cs_strbuf *out, const cs_plot *plot, const cs_series *series,
                        const cs_line_point *p, int index) {
-  char at[32], value[32], low[32], high[32], class[16];
+  char at[32], value[32], low[32], high[32], class[32];
   double x = cs_plot_x(plot, p->x), y = cs_plot_y(plot, p->y);
   cs_unit unit = plot->up.unit;
   cs_unit_text(plot->across.unit, p->x, at);
@@ -95,7 +95,7 @@ static void draw_point(cs_strbuf *out, const cs_plot *plot, const cs_series *ser
 
 static void draw_legend(cs_strbuf *out, const cs_series *series, int n, double width) {
   cs_legend_entry entries[CS_MOST_SERIES];
-  char classes[CS_MOST_SERIES][16];
+  char classes[CS_MOST_SERIES][32];
   for (int s = 0; s < n; s++) {
     snprintf(classes[s], sizeof classes[s], "line s%d", s);
     entries[s] = (cs_legend_entry){classes[s], series[s].name, true};

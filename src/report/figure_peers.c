@@ -48,7 +48,7 @@ cs_status cs_draw_policies(const cs_view *view, const char *style, cs_strbuf *ou
                         .ours = true};
   }
   cs_bars bars = {
-      .id = "policies",
+      .id = "policies-chart",
       .label = view->not_measured ? "Predicted latency of each policy" : "Latency of each policy",
       .style = style,
       .across = {.title = "latency", .unit = CS_UNIT_US},
@@ -207,7 +207,7 @@ cs_status cs_draw_peers(const cs_view *view, const char *style, cs_strbuf *out) 
   CS_RETURN_IF_ERROR(find_peers(view, &found, &n));
   cs_bar *items = cs_calloc((size_t)n, sizeof *items);
   peer_text *texts = cs_calloc((size_t)n, sizeof *texts);
-  cs_bars bars = {.id = "peers",
+  cs_bars bars = {.id = "peers-chart",
                   .label = "Latency beside other systems",
                   .style = style,
                   .across = {.title = "latency", .unit = CS_UNIT_US}};

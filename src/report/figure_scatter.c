@@ -156,10 +156,10 @@ static const cs_table_column columns[N_COLUMNS] = {
     [WARM] = {"warm_us", "warm us", 2, CS_COLUMN_ALL, false},
     [WORKSPACE] = {"workspace_bytes", "workspace B", 0, CS_COLUMN_ALL, false},
     [KERNELS] = {"kernels", "kernels", 0, CS_COLUMN_ALL, false},
-    [REGISTERS] = {"registers_pct", "regs %", 0, CS_COLUMN_ALL, false},
-    [SHARED] = {"shared_pct", "shared %", 0, CS_COLUMN_ALL, false},
-    [THREADS] = {"threads_pct", "threads %", 0, CS_COLUMN_ALL, false},
-    [BLOCKS] = {"blocks_pct", "blocks %", 0, CS_COLUMN_ALL, false},
+    [REGISTERS] = {"registers_pct", "regs %", 1, CS_COLUMN_ALL, false},
+    [SHARED] = {"shared_pct", "shared %", 1, CS_COLUMN_ALL, false},
+    [THREADS] = {"threads_pct", "threads %", 1, CS_COLUMN_ALL, false},
+    [BLOCKS] = {"blocks_pct", "blocks %", 1, CS_COLUMN_ALL, false},
     [CHOSEN] = {"chosen", "in the plan", 0, CS_COLUMN_ALL, false},
 };
 

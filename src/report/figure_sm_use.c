@@ -101,7 +101,7 @@ static double height_of(double share, double most) {
 static void draw_area(cs_strbuf *out, const cs_plot *plot, int r, const cs_sm_use *use, int n,
                       double most) {
   double bottom = strip_top(r) + STRIP, last = bottom;
-  char class[16];
+  char class[32];
   snprintf(class, sizeof class, "area a%d", r);
   cs_svg_path_open(out, class);
   cs_svg_path_to(out, 'M', plot->x, bottom);

@@ -14,19 +14,42 @@ static void element_begin(cs_strbuf *out, const char *element, const char *class
   cs_strbuf_printf(out, class ? "<%s class=\"%s\">" : "<%s>", element, class);
 }
 
-static void print_list(cs_strbuf *out, const char *format, va_list args) {
+/* Escaped, and `code` as code. */
+static void with_code(cs_strbuf *out, const char *text) {
+  char part[1024];
+  bool code = false;
+  for (;;) {
+    size_t length = strcspn(text, "`");
+    for (size_t at = 0; at < length; at += sizeof part - 1) {
+      size_t n = length - at < sizeof part - 1 ? length - at : sizeof part - 1;
+      snprintf(part, sizeof part, "%.*s", (int)n, text + at);
+      cs_markup_text(out, part);
+    }
+    if (!text[length]) break;
+    code = !code;
+    cs_markup_raw(out, code ? "<code>" : "</code>");
+    text += length + 1;
+  }
+  if (code) cs_markup_raw(out, "</code>");
+}
+
+/* Whether there was code in it. */
+static bool print_list(cs_strbuf *out, const char *format, va_list args) {
   va_list again;
   va_copy(again, args);
   int n = vsnprintf(NULL, 0, format, again);
   va_end(again);
   char *text = n >= 0 ? cs_calloc((size_t)n + 1, 1) : NULL;
+  bool code = false;
   if (text) {
     vsnprintf(text, (size_t)n + 1, format, args);
-    cs_markup_text(out, text);
+    with_code(out, text);
+    code = strchr(text, '`') != NULL;
   } else {
     out->failed = true;
   }
   free(text);
+  return code;
 }
 
 void cs_html_heading(cs_html *page, const char *format, ...) {
@@ -51,9 +74,9 @@ void cs_html_missing(cs_html *page, const char *command, const char *format, ...
   va_list args;
   cs_markup_raw(&page->body, "<p class=\"missing\">");
   va_start(args, format);
-  print_list(&page->body, format, args);
+  bool code = print_list(&page->body, format, args);
   va_end(args);
-  if (command) {
+  if (command && !code) {
     cs_markup_raw(&page->body, " <code>");
     cs_markup_text(&page->body, command);
     cs_markup_raw(&page->body, "</code>");
@@ -62,19 +85,9 @@ void cs_html_missing(cs_html *page, const char *command, const char *format, ...
 }
 
 void cs_html_note(cs_html *page, const char *text) {
-  char part[1024];
-  bool code = false;
   cs_markup_raw(&page->body, "<p class=\"note\">");
-  for (;;) {
-    size_t length = strcspn(text, "`");
-    snprintf(part, sizeof part, "%.*s", (int)length, text);
-    cs_markup_text(&page->body, part);
-    if (!text[length]) break;
-    code = !code;
-    cs_markup_raw(&page->body, code ? "<code>" : "</code>");
-    text += length + 1;
-  }
-  cs_markup_raw(&page->body, code ? "</code></p>\n" : "</p>\n");
+  with_code(&page->body, text);
+  cs_markup_raw(&page->body, "</p>\n");
 }
 
 /* ---- Structure ---- */

@@ -22,11 +22,13 @@ void cs_html_free(cs_html *page);
 /* Ends the section before, if there is one; the headings of all are the page's contents. `id`:
  * letters, digits and -. */
 void cs_html_section(cs_html *page, const char *id, const char *heading);
+/* Of these texts what stands between ` is code. */
 void cs_html_heading(cs_html *page, const char *format, ...) CS_PRINTF(2, 3); /* within it */
 void cs_html_paragraph(cs_html *page, const char *format, ...) CS_PRINTF(2, 3);
-/* Text in which `code` is code: a note of a table. */
+/* A note of a table. */
 void cs_html_note(cs_html *page, const char *text);
-/* What is not there and why; `command` (NULL: none) gives it. */
+/* What is not there and why; `command` gives it (NULL: nothing, and not told where the text has
+ * `code` itself). */
 void cs_html_missing(cs_html *page, const char *command, const char *format, ...) CS_PRINTF(3, 4);
 /* A row of numbers that stand out: cards between begin and end. */
 void cs_html_cards_begin(cs_html *page);

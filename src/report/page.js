@@ -58,7 +58,7 @@
       title.parentNode.setAttribute("role", "img");
       title.remove();
     });
-    const list = every(".m, .d", svg);
+    const list = every(".m, [data-group] > .d[d]", svg);
     if (!list.length) return;
     marks.set(svg, list);
     svg.tabIndex = 0;
@@ -152,7 +152,7 @@
       }
       if (old) old.remove();
       if (scale === 1 || room < 7 * text.length) return;
-      const added = document.createElementNS("http://www.w3.org/2000/svg", "text");
+      const added = document.createElementNS(svg.namespaceURI, "text");
       added.setAttribute("x", +rect.getAttribute("x") + 3);
       added.setAttribute("y", +rect.getAttribute("y") + rect.getAttribute("height") / 2 + 3.5);
       added.dataset.added = "1";

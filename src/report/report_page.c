@@ -6,21 +6,6 @@
 
 #include "report/view.h"
 
-/* Writes what a NOT_FOUND says in place of what is not there; other errors stay. */
-static cs_status tell_missing(cs_status st, const char *command, cs_html *page) {
-  if (st == CS_OK || cs_status_code(st) != CS_CODE_NOT_FOUND) return st;
-  cs_html_missing(page, command, "%s", cs_status_message(st));
-  cs_status_free(st);
-  return CS_OK;
-}
-
-static cs_status put_figure(cs_status st, cs_strbuf *svg, const char *caption, bool zoom,
-                            const char *command, cs_html *page) {
-  if (st == CS_OK) cs_html_figure(page, svg, caption, zoom);
-  cs_strbuf_free(svg);
-  return tell_missing(st, command, page);
-}
-
 /* ---- Summary ---- */
 
 /* What of the profile is not there. */
@@ -36,7 +21,7 @@ static void tell_holes(const cs_view *view, const cs_view_candidates *candidates
     cs_html_missing(page, view->measure, "measurements of %d of the network's %d nodes", unmeasured,
                     view->nodes->n);
   }
-  if (candidates->without_kernels > 0) {
+  if (candidates->without_kernels > 0 && cs_view_has_sms(view)) {
     cs_html_missing(page, view->measure,
                     "registers, shared memory and threads of %d of %d candidates: their kernels "
                     "are not recorded (more than 3 times slower than the fastest, or measured "
@@ -58,13 +43,13 @@ static cs_status summary(const cs_view *view, const cs_view_candidates *candidat
   cs_write_verdict(view, page);
   if (candidates) tell_holes(view, candidates, page);
   if (view->n_policies == 0) return CS_OK;
-  CS_RETURN_IF_ERROR(put_figure(cs_draw_policies(view, NULL, &svg), &svg,
-                                view->not_measured
-                                    ? "Predicted latency of each policy, and how many times as "
-                                      "fast as the first."
-                                    : "Latency of each policy, sampled in turn in one process, "
-                                      "and how many times as fast as the first.",
-                                false, NULL, page));
+  CS_RETURN_IF_ERROR(cs_write_figure(
+      cs_draw_policies(view, NULL, &svg), &svg,
+      view->not_measured ? "Predicted latency of each policy, and how many times as "
+                           "fast as the first."
+                         : "Latency of each policy, sampled in turn in one process, "
+                           "and how many times as fast as the first.",
+      false, NULL, page));
   cs_status st = cs_tabulate_policies(view, &table);
   if (st == CS_OK) cs_html_table(page, &table, "The same in numbers");
   cs_table_free(&table);
@@ -91,21 +76,22 @@ static cs_status timelines_of(const cs_view *view, const cs_policy_view *policy,
              "%s of %s, measured: the run of the median span among %d under a tracer. What it "
              "takes there is no latency.",
              what, policy->name, policy->traced_runs);
-    CS_RETURN_IF_ERROR(put_figure(draw(view, policy, policy->measured, longest(policy), NULL, &svg),
-                                  &svg, caption, zoom, NULL, page));
+    CS_RETURN_IF_ERROR(
+        cs_write_figure(draw(view, policy, policy->measured, longest(policy), NULL, &svg), &svg,
+                        caption, zoom, NULL, page));
   }
   snprintf(caption, sizeof caption, "%s of %s, %s.", what, policy->name,
            policy->planned->source == CS_TIMELINE_SIMULATED ? "as the SM model predicts it"
                                                             : "as planned");
-  return put_figure(draw(view, policy, policy->planned, longest(policy), NULL, &svg), &svg, caption,
-                    zoom, NULL, page);
+  return cs_write_figure(draw(view, policy, policy->planned, longest(policy), NULL, &svg), &svg,
+                         caption, zoom, NULL, page);
 }
 
 static cs_status gantt(const cs_view *view, cs_html *page) {
   char id[64];
   cs_html_section(page, "timelines", "Timelines");
   if (view->n_policies == 0) {
-    cs_html_missing(page, view->measure, "timelines; %s", view->no_plans);
+    cs_html_missing(page, NULL, "timelines; there is no plan (the summary says why)");
     return CS_OK;
   }
   if (view->not_traced) {
@@ -115,6 +101,9 @@ static cs_status gantt(const cs_view *view, cs_html *page) {
   for (int i = 0; i < view->n_policies; i++) {
     snprintf(id, sizeof id, "timelines-%s", view->policies[i].name);
     cs_html_panel(page, id, view->policies[i].name);
+    if (view->policies[i].not_traced) {
+      cs_html_missing(page, view->trace, "a measured timeline; %s", view->policies[i].not_traced);
+    }
     CS_RETURN_IF_ERROR(
         timelines_of(view, &view->policies[i], cs_draw_gantt, "Kernels", true, page));
   }
@@ -131,7 +120,8 @@ static cs_status sm_use(const cs_view *view, cs_html *page) {
   cs_html_section(page, "sm-use", "SM resources");
   const cs_policy_view *policy = cs_view_main(view);
   if (!policy) {
-    cs_html_missing(page, view->measure, "what kernels take over time; %s", view->no_plans);
+    cs_html_missing(page, NULL,
+                    "what kernels take over time; there is no plan (the summary says why)");
     return CS_OK;
   }
   if (!cs_view_has_sm_use(view, policy->planned)) {
@@ -154,81 +144,6 @@ static cs_status sm_use(const cs_view *view, cs_html *page) {
   return CS_OK;
 }
 
-/* ---- Candidates ---- */
-
-static json_t *number_or_null(double value) {
-  return isfinite(value) ? json_real(round(value)) : json_null();
-}
-
-static json_t *row_of(const cs_view_candidate *candidate) {
-  char cold[32], warm[32], workspace[32];
-  const cs_record *record = candidate->record;
-  const double *share = candidate->demand.share;
-  bool known = candidate->demand.known;
-  cs_unit_text(CS_UNIT_US, record->measured.cold_us, cold);
-  cs_unit_text(CS_UNIT_US, record->measured.warm_us, warm);
-  cs_unit_text(CS_UNIT_BYTES, (double)record->candidate.workspace_bytes, workspace);
-  json_t *row = json_pack("[s, s, s, s, s]", record->candidate.id,
-                          cs_layout_name(candidate->op->layout), cold, warm, workspace);
-  for (int r = 0; row && r < CS_RESOURCE_COUNT; r++) {
-    json_array_append_new(row, number_or_null(known ? 100 * share[r] : NAN));
-  }
-  json_array_append_new(row, record->n_kernels > 0 ? json_integer(record->n_kernels) : json_null());
-  json_array_append_new(row, candidate->chosen ? json_string("yes") : json_null());
-  return row;
-}
-
-/* {"columns", "groups":[{"nodes", "rows"}…]}: what the points' tooltips say. */
-static cs_status put_data(const cs_view_candidates *candidates, cs_html *page) {
-  json_t *groups = json_array();
-  for (int g = 0; g < candidates->n_groups; g++) {
-    const cs_view_group *group = &candidates->groups[g];
-    json_t *rows = json_array();
-    for (int i = 0; i < group->n; i++) json_array_append_new(rows, row_of(&group->candidates[i]));
-    json_array_append_new(groups, json_pack("{s:s, s:o}", "nodes", group->nodes, "rows", rows));
-  }
-  json_t *data = json_pack("{s:[s, s, s, s, s, s, s, s, s, s, s], s:o}", "columns", "candidate",
-                           "layout", "time alone", "with warm caches", "workspace",
-                           "registers % of an SM", "shared memory %", "threads %", "block slots %",
-                           "kernels", "in the plan", "groups", groups);
-  char *text =
-      data ? json_dumps(data, JSON_COMPACT | JSON_ESCAPE_SLASH | JSON_REAL_PRECISION(6)) : NULL;
-  json_decref(data);
-  if (!text) return cs_no_memory("candidates", 0);
-  cs_markup_raw(&page->body, "<script type=\"application/json\" id=\"candidate-data\">");
-  cs_markup_raw(&page->body, text);
-  cs_markup_raw(&page->body, "</script>\n");
-  free(text);
-  return CS_OK;
-}
-
-static cs_status scatters(const cs_view *view, const cs_view_candidates *candidates,
-                          cs_html *page) {
-  static const char *const captions[] = {
-      "Workspace; those that take none stand before the axis.",
-      "Registers that the blocks on an SM hold together.",
-      "Shared memory that the blocks on an SM hold together, with the driver's own share."};
-  cs_html_section(page, "candidates", "Candidates");
-  if (!candidates) {
-    cs_html_missing(page, view->measure, "candidates; %s", view->no_nodes);
-    return CS_OK;
-  }
-  cs_html_paragraph(page,
-                    "%d candidates of %d different operations, each by its median time alone with "
-                    "cold inputs and weights. Ringed: what the plan of %s runs.",
-                    candidates->n, candidates->n_groups,
-                    cs_view_main(view) ? cs_view_main(view)->name : "no policy");
-  CS_RETURN_IF_ERROR(put_data(candidates, page));
-  cs_markup_raw(&page->body, "<div class=\"scatters\">\n");
-  for (int k = 0; k < CS_SCATTER_COUNT; k++) {
-    cs_strbuf svg = {0};
-    CS_RETURN_IF_ERROR(put_figure(cs_draw_scatter(candidates, (cs_scatter)k, NULL, &svg), &svg,
-                                  captions[k], false, view->measure, page));
-  }
-  cs_markup_raw(&page->body, "</div>\n");
-  return CS_OK;
-}
-
 /* ---- Tables ---- */
 
 typedef cs_status (*table_fn)(const cs_report_input *input, const cs_report_nodes *nodes,
@@ -238,13 +153,13 @@ static cs_status put_table(const cs_view *view, table_fn make, const char *capti
                            const char *command, cs_html *page) {
   cs_table table = {0};
   if (!view->nodes) {
-    cs_html_missing(page, view->measure, "this table; %s", view->no_nodes);
+    cs_html_missing(page, NULL, "this table; nothing was measured (see Candidates)");
     return CS_OK;
   }
   cs_status st = make(view->report, view->nodes, &table);
   if (st == CS_OK) cs_html_table(page, &table, caption);
   cs_table_free(&table);
-  return tell_missing(st, command, page);
+  return cs_write_missing(st, command, page);
 }
 
 static cs_status tables(const cs_view *view, cs_html *page) {
@@ -267,7 +182,7 @@ static cs_status arena(const cs_view *view, cs_html *page) {
   char id[64], caption[200], bytes[32];
   cs_html_section(page, "memory", "Memory");
   if (view->n_policies == 0) {
-    cs_html_missing(page, view->measure, "the arena; %s", view->no_plans);
+    cs_html_missing(page, NULL, "the arena; there is no plan (the summary says why)");
     return CS_OK;
   }
   cs_html_panels_begin(page, "Policy");
@@ -282,7 +197,7 @@ static cs_status arena(const cs_view *view, cs_html *page) {
              "workspace while its task runs. Weights have memory of their own.",
              policy->name, bytes);
     CS_RETURN_IF_ERROR(
-        put_figure(cs_draw_arena(policy, NULL, &svg), &svg, caption, true, NULL, page));
+        cs_write_figure(cs_draw_arena(policy, NULL, &svg), &svg, caption, true, NULL, page));
   }
   cs_html_panels_end(page);
   return CS_OK;
@@ -294,7 +209,7 @@ static cs_status graph(const cs_view *view, cs_html *page) {
   const cs_policy_view *policy = cs_view_main(view);
   cs_html_section(page, "graph", "Graph");
   if (!policy) {
-    cs_html_missing(page, view->measure, "tasks and their streams; %s", view->no_plans);
+    cs_html_missing(page, NULL, "tasks and their streams; there is no plan (the summary says why)");
     return CS_OK;
   }
   snprintf(
@@ -303,7 +218,7 @@ static cs_status graph(const cs_view *view, cs_html *page) {
       "row; all of a block depends on all of the one before. Colour and s0, s1, … tell the "
       "stream, below on the right its predicted time.",
       policy->name);
-  return put_figure(cs_draw_graph(policy, NULL, &svg), &svg, caption, false, NULL, page);
+  return cs_write_figure(cs_draw_graph(policy, NULL, &svg), &svg, caption, false, NULL, page);
 }
 
 /* Records of another device say nothing of this one. */
@@ -326,10 +241,11 @@ static cs_status peers(const cs_view *view, cs_html *page) {
   cs_status st = cs_draw_peers(view, NULL, &svg);
   bool drawn = st == CS_OK;
   if (drawn) st = tell_devices(view, page);
-  CS_RETURN_IF_ERROR(put_figure(st, &svg,
-                                "Medians and their 95% intervals, and how many times the fastest "
-                                "each takes, of the file of records.",
-                                false, view->bench, page));
+  CS_RETURN_IF_ERROR(
+      cs_write_figure(st, &svg,
+                      "Medians and their 95% intervals, and how many times the fastest "
+                      "each takes, of the file of records.",
+                      false, view->bench, page));
   if (!drawn) return CS_OK;
   st = cs_tabulate_peers(view, &table);
   if (st == CS_OK) cs_html_table(page, &table, "The same in numbers");
@@ -362,7 +278,7 @@ static cs_status sections(const cs_view *view, const cs_view_candidates *candida
   CS_RETURN_IF_ERROR(summary(view, candidates, page));
   CS_RETURN_IF_ERROR(gantt(view, page));
   CS_RETURN_IF_ERROR(sm_use(view, page));
-  CS_RETURN_IF_ERROR(scatters(view, candidates, page));
+  CS_RETURN_IF_ERROR(cs_write_candidates(view, candidates, page));
   CS_RETURN_IF_ERROR(tables(view, page));
   CS_RETURN_IF_ERROR(arena(view, page));
   CS_RETURN_IF_ERROR(graph(view, page));

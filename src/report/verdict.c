@@ -77,7 +77,7 @@ static void gain_card(const cs_view *view, const cs_policy_view *policy, cs_html
   cs_unit_text(CS_UNIT_US, cs_policy_view_us(base), us);
   snprintf(value, sizeof value, "%.2f×", cs_policy_view_us(base) / cs_policy_view_us(policy));
   snprintf(note, sizeof note, "%s: %s", base->name, us);
-  cs_html_card(page, "Faster than one stream", value, note);
+  cs_html_card(page, "Times as fast as sequential", value, note);
 }
 
 static void other_cards(const cs_policy_view *policy, cs_html *page) {
@@ -147,10 +147,10 @@ static void tell_bounds(const cs_policy_view *policy, cs_html *page) {
   cs_html_paragraph(
       page,
       "The longest chain of dependent tasks takes %s with the fastest candidate of each, and what "
-      "all kernels hold of the SMs adds up to %s of the whole device (both estimates, cold "
+      "all kernels hold of the machine adds up to %s of the whole of it (both estimates, cold "
       "weights). %s binds: the plan takes %.2f times as long.",
       path, area,
-      chain ? "The chain, not the room on the SMs," : "The room on the SMs, not the chain,",
+      chain ? "The chain, not the room on the machine," : "The room on the machine, not the chain,",
       us / fmax(bounds->critical_path_us, bounds->area_us));
 }
 
@@ -174,12 +174,12 @@ static void tell_limiters(const cs_policy_view *policy, cs_html *page) {
     cs_html_paragraph(
         page,
         "Pairs of tasks on different streams could overlap for %s in all; where it is "
-        "known, no resource of an SM keeps them apart.",
+        "known, no resource keeps them apart.",
         us);
   } else if (told > 0) {
     cs_html_paragraph(page,
                       "Pairs of tasks on different streams could overlap for %s in all. What keeps "
-                      "them apart on an SM: %s; nothing for %.0f%% of that time.",
+                      "them apart: %s; nothing for %.0f%% of that time.",
                       us, text.data ? text.data : "", 100 * free_of / all);
   }
   if (unknown > 0) {

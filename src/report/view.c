@@ -30,3 +30,7 @@ void cs_view_short_name(const char *name, char out[64]) {
   }
   snprintf(out, 64, "%.*s", (int)(length < 63 ? length : 63), from);
 }
+
+bool cs_view_has_sms(const cs_view *view) {
+  return view->report->device->unit.registers > 0;
+}

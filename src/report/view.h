@@ -16,6 +16,7 @@ typedef struct cs_policy_view {
   const cs_program *program;
   const cs_timeline *planned;
   const cs_timeline *measured;     /* NULL: nothing was traced */
+  const char *not_traced;          /* why not; NULL: it was, or the view tells why none was */
   int traced_runs;                 /* of which `measured` is the one of the median span */
   cs_stats latency;                /* n 0: not measured */
   cs_median_interval interval;     /* 95%, of `latency` */
@@ -32,10 +33,10 @@ typedef struct cs_view {
   const char *no_nodes;           /* for this reason */
   const cs_policy_view *policies; /* the baseline first; what the page is about last */
   int n_policies;
-  const char *no_plans;                /* why there are none */
-  const char *not_measured;            /* why latencies are predictions; NULL: they are measured */
-  const char *not_traced;              /* why no policy has a measured timeline; NULL: they have */
-  const cs_records *peers;             /* NULL: no file was given */
+  const char *no_plans;     /* why there are none */
+  const char *not_measured; /* why latencies are predictions; NULL: they are measured */
+  const char *not_traced;   /* why no policy was traced; NULL: they were, or tell themselves */
+  const cs_records *peers;  /* NULL: no file was given */
   const char *measure, *trace, *bench; /* commands that give what is missing */
   json_t *environment;                 /* label → text */
 } cs_view;
@@ -117,6 +118,7 @@ cs_status cs_tabulate_scatter(const cs_view *view, cs_table *out) CS_MUST_USE;
 cs_status cs_tabulate_policies(const cs_view *view, cs_table *out) CS_MUST_USE;
 cs_status cs_tabulate_peers(const cs_view *view, cs_table *out) CS_MUST_USE;
 
+bool cs_view_has_sms(const cs_view *view); /* the device has SMs, and what one has is known */
 /* Whether an operation's tasks can be told by SM resources: the device has them, kernels are known.
  */
 bool cs_view_has_sm_use(const cs_view *view, const cs_timeline *timeline);
@@ -128,7 +130,16 @@ typedef struct cs_sm_use {
 cs_status cs_sm_use_of(const cs_device_info *device, const cs_timeline *timeline, cs_sm_use **out,
                        int *n) CS_MUST_USE;
 
-/* ---- The page (verdict.c, report_page.c) ---- */
+/* ---- The page (verdict.c, page_candidates.c, report_page.c) ---- */
+
+/* Writes what a NOT_FOUND says in place of what is not there; other errors stay. Consumes `st`. */
+cs_status cs_write_missing(cs_status st, const char *command, cs_html *page) CS_MUST_USE;
+/* The figure, which was drawn with status `st`, or that it is missing; releases `svg`. */
+cs_status cs_write_figure(cs_status st, cs_strbuf *svg, const char *caption, bool zoom,
+                          const char *command, cs_html *page) CS_MUST_USE;
+/* The section of candidates; NULL: there are none. */
+cs_status cs_write_candidates(const cs_view *view, const cs_view_candidates *candidates,
+                              cs_html *page) CS_MUST_USE;
 
 /* Cards and sentences: latency, gain, what bounds it, what keeps kernels apart, how good the
  * prediction was. */

@@ -18,6 +18,7 @@ struct cs_page {
   cs_policy_view *policies;
   cs_timelines *timelines; /* per policy */
   json_t **explanations;   /* per policy; NULL: not known */
+  char **whys;             /* per policy: why it was not traced */
   char *peers_path, *no_nodes, *no_plans, *not_traced, *not_measured, *measure, *rerun, *bench;
   cs_view view;
 };
@@ -46,16 +47,15 @@ static cs_status summarise(const cs_page_policy *from, cs_policy_view *out) {
   return cs_median_interval_of(from->samples, n, CONFIDENCE, &out->interval);
 }
 
-/* Traced runs, where the device can be traced; *why says why not, after the first that cannot. */
+/* With traced runs, where the device can be traced, else without; *why says why not (NULL: it was,
+ * or no runs were wanted). */
 static cs_status take_timelines(cs_session *session, int runs, char **why, cs_timelines *out) {
-  cs_status st = *why ? CS_OK : cs_session_timelines(session, runs, out);
-  if (!*why && st == CS_OK) return CS_OK;
+  cs_status st = cs_session_timelines(session, runs, out);
   cs_code code = cs_status_code(st);
-  if (st != CS_OK && code != CS_CODE_NOT_FOUND && code != CS_CODE_USAGE) return st;
-  if (st != CS_OK) *why = cs_strdup(cs_status_message(st));
+  if (code != CS_CODE_NOT_FOUND && code != CS_CODE_USAGE) return st;
+  cs_status copied = cs_strdup_to(cs_status_message(st), why);
   cs_status_free(st);
-  if (!*why) return cs_no_memory("a message", 0);
-  return cs_session_timelines(session, 0, out);
+  return copied == CS_OK ? cs_session_timelines(session, 0, out) : copied;
 }
 
 static cs_status add_policy(cs_page *page, const cs_page_policy *from, int runs, int i) {
@@ -67,10 +67,11 @@ static cs_status add_policy(cs_page *page, const cs_page_policy *from, int runs,
                           .bounds = planned->choices ? &planned->bounds : NULL,
                           .sequential = planned->choices ? &planned->sequential : NULL};
   CS_RETURN_IF_ERROR(summarise(from, out));
-  CS_RETURN_IF_ERROR(take_timelines(from->session, runs, &page->not_traced, &page->timelines[i]));
+  CS_RETURN_IF_ERROR(take_timelines(from->session, runs, &page->whys[i], &page->timelines[i]));
   CS_RETURN_IF_ERROR(explain(from->session, &page->explanations[i]));
   out->planned = &page->timelines[i].planned;
   if (page->timelines[i].runs > 0) out->measured = &page->timelines[i].measured;
+  out->not_traced = page->whys[i];
   out->traced_runs = page->timelines[i].runs;
   out->explanation = page->explanations[i];
   return CS_OK;
@@ -81,7 +82,8 @@ static cs_status add_policies(cs_page *page, const cs_page_options *options, boo
   page->policies = cs_calloc(n, sizeof *page->policies);
   page->timelines = cs_calloc(n, sizeof *page->timelines);
   page->explanations = cs_calloc(n, sizeof(json_t *));
-  if (!page->policies || !page->timelines || !page->explanations) {
+  page->whys = cs_calloc(n, sizeof(char *));
+  if (!page->policies || !page->timelines || !page->explanations || !page->whys) {
     return cs_no_memory("a page", n * sizeof *page->policies);
   }
   if (simulated) {
@@ -239,8 +241,10 @@ void cs_page_destroy(cs_page *page) {
   for (int i = 0; page->explanations && i < page->view.n_policies + 1; i++) {
     json_decref(page->explanations[i]);
   }
+  for (int i = 0; page->whys && i < page->view.n_policies + 1; i++) free(page->whys[i]);
   free(page->policies);
   free(page->timelines);
+  free(page->whys);
   free(page->explanations);
   cs_records_free(&page->records);
   cs_report_nodes_free(&page->nodes);
@@ -275,14 +279,6 @@ static cs_status figure_data(const cs_view *view, const cs_figure *figure, cs_re
     cs_table_title(&table, "%s: %s, batch %lld, %s, %s", figure->title, view->report->bound->name,
                    (long long)view->report->bound->batch,
                    cs_precision_name(view->report->precision), cs_report_device_name(view->report));
-    json_t *about =
-        json_pack("{s:s, s:s, s:I, s:s, s:{s:s, s:s}}", "table", figure->name, "model",
-                  view->report->bound->name, "batch", (json_int_t)view->report->bound->batch,
-                  "dtype", cs_precision_name(view->report->precision), "device", "name",
-                  cs_report_device_name(view->report), "identity",
-                  cs_profile_identity(view->report->profile));
-    if (!about || json_object_update(table.about, about) != 0) table.failed = true;
-    json_decref(about);
   }
   st = cs_report_give(cs_annotate(st, "figure %s: ", figure->name), &table, &report);
   if (st == CS_OK) st = cs_report_format_text(report, format, out);
@@ -295,8 +291,9 @@ cs_status cs_page_text(const cs_page *page, const char *figure, cs_report_format
   const cs_figure *found = NULL;
   *out = NULL;
   if (!figure && format == CS_REPORT_HTML) return cs_report_page(&page->view, out);
-  if (!figure || format == CS_REPORT_HTML) {
-    return cs_error(CS_CODE_USAGE, "page: as a whole it is HTML, a figure of it is not");
+  if (!figure || format == CS_REPORT_HTML || format == CS_REPORT_JSON) {
+    return cs_error(CS_CODE_USAGE,
+                    "page: as a whole it is HTML, a figure of it is SVG, CSV, Markdown or text");
   }
   CS_RETURN_IF_ERROR(cs_figure_find(figure, &found));
   return format == CS_REPORT_SVG ? figure_text(&page->view, found, out)
