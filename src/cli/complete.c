@@ -145,6 +145,8 @@ static void offer_alternative(completion *c, size_t head, const char *text, size
   bool file = length - literal == 4 && strncmp(text + literal, "FILE", 4) == 0;
   if (length == 4 && strncmp(text, "NAME", 4) == 0) {
     offer_policies(c, head);
+  } else if (file && literal == 0) { /* "FILE|FOLDER/" */
+    offer_files(c, head, NULL, 0);
   } else if (file && literal > 0 && begins_with(c->word + head, text, literal)) {
     offer_files(c, head + literal, profiles, 2);
   } else if (literal > 0 && (literal == length || text[literal - 1] == ':')) {

@@ -163,8 +163,7 @@ class Shells(Files):
                         "bind 'set enable-bracketed-paste off'", "PS1='$ '"])
 
     def test_zsh(self):
-        if not shutil.which("zsh"):
-            self.skipTest("zsh is missing")
+        harness.find_tool(self, "zsh", "zsh")
         self.run_lines(["zsh", "-f", "-i"],
                        ["unset zle_bracketed_paste", "PS1='$ '", "unsetopt beep prompt_sp", f"fpath=({ROOT}/completions $fpath)",
                         "autoload -Uz compinit && compinit -u -D"])

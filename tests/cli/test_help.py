@@ -1,7 +1,6 @@
 """--help and man pages: that each has examples, that these are what the command takes, and that pages say it all."""
 import re
 import shlex
-import shutil
 import subprocess
 
 import harness
@@ -74,8 +73,7 @@ class Help(CommandTest):
         names = commands()
         self.assertEqual({path.name for path in folder.iterdir()},
                          {"convsched.1"} | {f"convsched-{name}.1" for name in names})
-        if not shutil.which("groff"):
-            self.skipTest("groff is missing (groff-base)")
+        harness.find_tool(self, "groff", "groff-base")
         main = self.page("convsched.1", folder)
         for name in names:
             with self.subTest(name):
