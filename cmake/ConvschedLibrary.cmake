@@ -11,7 +11,7 @@ if(cs_cli_sources)
   add_executable(convsched_command ${cs_cli_sources})
   set_target_properties(convsched_command PROPERTIES OUTPUT_NAME convsched
                         INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
-  target_link_libraries(convsched_command PRIVATE convsched cs_base cs_flags)
+  target_link_libraries(convsched_command PRIVATE convsched cs_base cs_flags PkgConfig::ZLIB)
   set(cs_generated ${PROJECT_BINARY_DIR}/generated)
   add_custom_target(cs_commit BYPRODUCTS ${cs_generated}/commit.h
                     COMMAND ${CMAKE_COMMAND} -DSOURCE=${PROJECT_SOURCE_DIR} -DOUT=${cs_generated}/commit.h

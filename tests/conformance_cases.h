@@ -420,6 +420,9 @@ static inline void cc_all_conv_transpose(cc_context *x) {
             *p1 = CC4(1, 1, 1, 1);
   cc_conv_transpose(x, "convt_4x4_s2", CC4(1, 32, 4, 4), CC3(16, 4, 4), two, p1, one, zero, 1, 0,
                     CS_ACT_RELU);
+  /* More columns than are summed up at a time. */
+  cc_conv_transpose(x, "convt_4x4_s2_images", CC4(5, 8, 32, 32), CC3(64, 4, 4), two, p1, one, zero,
+                    1, CC_BIAS, CS_ACT_RELU);
   cc_conv_transpose(x, "convt_4x4_s2_bias_batch3", CC4(3, 16, 5, 7), CC3(8, 4, 4), two, p1, one,
                     zero, 1, CC_BIAS, CS_ACT_NONE);
   cc_conv_transpose(x, "convt_4x4_s2_long_sum", CC4(2, 192, 4, 5), CC3(40, 4, 4), two, p1, one,

@@ -394,6 +394,11 @@ typedef struct cs_pipeline cs_pipeline;
  * device), BAD_INPUT (the slots' arenas are more than the session's memory_limit; a session with
  * no_graph on a GPU), NO_MEMORY. */
 CS_API cs_status cs_pipeline_create(cs_session *session, int slots, cs_pipeline **out) CS_MUST_USE;
+/* The same for a network whose only output is pictures, N×C×H×W of one channel or three: they leave
+ * the device as 8-bit pixels, N×H×W×C, 0 for -1 and below, 255 for 1 and above, rounded to nearest
+ * between ((x + 1) · 127.5 in f32, half to even; 0 for a NaN). USAGE, too: other outputs. */
+CS_API cs_status cs_pipeline_create_pixels(cs_session *session, int slots,
+                                           cs_pipeline **out) CS_MUST_USE;
 /* Waits for what is in flight. */
 CS_API void cs_pipeline_destroy(cs_pipeline *pipeline);
 /* Begins a request in `slot` (from 0) and does not wait for it. Arrays as of cs_session_run, read
@@ -405,6 +410,11 @@ CS_API cs_status cs_pipeline_submit(cs_pipeline *pipeline, int slot, const float
  * that is not there or has none. */
 CS_API cs_status cs_pipeline_wait(cs_pipeline *pipeline, int slot, float *const *outputs,
                                   const int64_t *output_sizes, int n_outputs) CS_MUST_USE;
+/* Waits for the slot's request, whose pixels are then in *pixels, *bytes of them, until the slot's
+ * next request or the pipeline's end. Errors: USAGE for a slot that is not there or has none, and
+ * for a pipeline of tensors. */
+CS_API cs_status cs_pipeline_wait_pixels(cs_pipeline *pipeline, int slot, const uint8_t **pixels,
+                                         int64_t *bytes) CS_MUST_USE;
 
 /* What a window of requests back to back tells. */
 typedef struct cs_pipeline_rate {
@@ -558,6 +568,16 @@ CS_API const char *const *cs_policy_names(int *count);
 CS_API cs_status cs_array_load(const char *path, int rank, const int64_t *dims,
                                float **out) CS_MUST_USE;
 CS_API void cs_array_free(float *array);
+/* A .npy file of these types that is read piece by piece, so that it may be larger than memory. */
+typedef struct cs_array_reader cs_array_reader;
+/* Errors: IO, BAD_INPUT (found and wanted; a file that is shorter or longer than its shape). */
+CS_API cs_status cs_array_reader_open(const char *path, cs_array_reader **out) CS_MUST_USE;
+/* Its shape: *rank (up to 8), dims[8]. */
+CS_API void cs_array_reader_shape(const cs_array_reader *reader, int *rank, int64_t dims[8]);
+/* The next `count` elements. Errors: IO; USAGE (more than are left). */
+CS_API cs_status cs_array_reader_next(cs_array_reader *reader, int64_t count,
+                                      float *out) CS_MUST_USE;
+CS_API void cs_array_reader_close(cs_array_reader *reader);
 /* Writes .npy, or raw little-endian f32 for any other extension. Errors: IO. */
 CS_API cs_status cs_array_save(const char *path, int rank, const int64_t *dims,
                                const float *data) CS_MUST_USE;

@@ -141,6 +141,11 @@ typedef struct cs_kernel_trace { /* one kernel as it ran */
 typedef struct cs_transfer {
   void *device, *host;
   int64_t bytes;
+  /* Of an output that leaves the device as 8-bit pixels (graph/pixels.h): the tensor, which a run
+   * makes; `device` is then where they are to be made of it, behind the run. NULL: `device` is the
+   * tensor. */
+  const void *tensor;
+  cs_tensor_desc desc; /* of `tensor` */
 } cs_transfer;
 
 /* A place for requests, one after the other: inputs to the device, a run, outputs from it. */

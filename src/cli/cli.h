@@ -45,6 +45,9 @@ typedef struct cli_options {
   cs_report_format format;
   cs_report_candidates candidates;
   const char *profile;
+  const char *latents;    /* of generate; so are these: */
+  int64_t count, columns; /* 0: not given */
+  bool force, time;
   bool paper;
   const char *import_path, *export_path;
   int older_than; /* days; 0: not said */
@@ -70,6 +73,7 @@ enum {
   CLI_IMPORTING = 1 << 10,
   CLI_INSPECTING = 1 << 11, /* --kernels, a plan file, format */
   CLI_EXPORTING = 1 << 12,  /* --onnx, weights */
+  CLI_GENERATING = 1 << 20, /* count, latents, pictures */
   CLI_COMPARING = 1 << 13,  /* --max-regression, format */
   CLI_TRACING = 1 << 14,    /* --output, --runs, --samples, a plan file, weights */
   CLI_REPORTING = 1 << 7, /* table, format, profile, candidates, nodes; device, batch, dtype, … */
@@ -90,7 +94,7 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command cli_run, cli_profile, cli_plan, cli_inspect, cli_doctor, cli_cache,
-    cli_generate_weights, cli_report, cli_import, cli_export, cli_compare, cli_trace;
+    cli_generate_weights, cli_generate, cli_report, cli_import, cli_export, cli_compare, cli_trace;
 
 /* Parses argv[1…] of a command; exits with 2 after a message when the use is wrong. */
 void cli_parse(const cli_command *command, int argc, char **argv, cli_options *out);

@@ -42,6 +42,7 @@ static cs_status check_written(const cli_options *options, const named_file *wri
     CS_RETURN_IF_ERROR(check_read(written, "", options->models.items[m]));
   }
   CS_RETURN_IF_ERROR(check_read(written, "--weights ", options->weights));
+  CS_RETURN_IF_ERROR(check_read(written, "--latents ", options->latents));
   CS_RETURN_IF_ERROR(check_list(written, "--input ", &options->inputs));
   CS_RETURN_IF_ERROR(check_read(written, "--plan ", options->plan));
   return check_read(written, "--device sim:", simulated);

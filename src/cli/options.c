@@ -239,6 +239,15 @@ static error_t parse_file(int key, char *text, cli_options *out) {
     case 'o':
       out->output = text;
       return 0;
+    case KEY_LATENTS:
+      out->latents = text;
+      return 0;
+    case KEY_FORCE:
+      out->force = true;
+      return 0;
+    case KEY_TIME:
+      out->time = true;
+      return 0;
     case KEY_JSON:
       out->json = text;
       return 0;
@@ -313,6 +322,12 @@ static error_t parse_option(int key, char *text, struct argp_state *state) {
       return 0;
     case KEY_NO_GRAPH:
       out->no_graph = true;
+      return 0;
+    case KEY_COUNT:
+      out->count = parse_integer(state, "count", text, 1, INT64_C(1) << 40);
+      return 0;
+    case KEY_COLUMNS:
+      out->columns = parse_integer(state, "columns", text, 1, INT64_C(1) << 31);
       return 0;
     case KEY_SAMPLES:
       out->samples = (int)parse_integer(state, "samples", text, 1, 1000000);

@@ -63,6 +63,11 @@ enum {
   KEY_MAX_REGRESSION,
   KEY_ONNX,
   KEY_RUNS,
+  KEY_COUNT,
+  KEY_LATENTS,
+  KEY_COLUMNS,
+  KEY_FORCE,
+  KEY_TIME,
 };
 
 typedef struct cli_option_entry {

@@ -14,26 +14,6 @@ static bool is_npy(const char *path) {
   return length >= 4 && strcmp(path + length - 4, ".npy") == 0;
 }
 
-static float element_of(const char *from, cs_npy_type type, int64_t index) {
-  double wide;
-  float single;
-  uint16_t half;
-  switch (type) {
-    case CS_NPY_F8:
-      memcpy(&wide, from + 8 * index, sizeof wide);
-      return (float)wide;
-    case CS_NPY_F2:
-      memcpy(&half, from + 2 * index, sizeof half);
-      return cs_f16_to_f32(half);
-    case CS_NPY_U1:
-      return (float)(unsigned char)from[index];
-    case CS_NPY_F4:
-      break;
-  }
-  memcpy(&single, from + 4 * index, sizeof single);
-  return single;
-}
-
 /* Where the data of a file's contents lies, after checking shape and length. */
 static cs_status locate(const char *path, const cs_shape *want, int64_t count, const char *data,
                         size_t length, cs_npy_header *header) {
@@ -83,7 +63,7 @@ cs_status cs_array_read(const char *path, const cs_shape *want, float **out) {
     goto done;
   }
   for (int64_t i = 0; i < count; i++) {
-    array[i] = element_of(data + header.data_offset, header.type, i);
+    array[i] = cs_npy_element(data + header.data_offset, header.type, i);
   }
   *out = array, array = NULL;
 done:

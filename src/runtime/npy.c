@@ -105,6 +105,26 @@ malformed:
                   "malformed .npy header, wanted {'descr', 'fortran_order', 'shape'}");
 }
 
+float cs_npy_element(const char *data, cs_npy_type type, int64_t index) {
+  double wide;
+  float single;
+  uint16_t half;
+  switch (type) {
+    case CS_NPY_F8:
+      memcpy(&wide, data + 8 * index, sizeof wide);
+      return (float)wide;
+    case CS_NPY_F2:
+      memcpy(&half, data + 2 * index, sizeof half);
+      return cs_f16_to_f32(half);
+    case CS_NPY_U1:
+      return (float)(unsigned char)data[index];
+    case CS_NPY_F4:
+      break;
+  }
+  memcpy(&single, data + 4 * index, sizeof single);
+  return single;
+}
+
 cs_status cs_npy_parse(const char *data, size_t length, cs_npy_header *out) {
   memset(out, 0, sizeof *out);
   if (length < MAGIC_BYTES + 2 || memcmp(data, magic, MAGIC_BYTES) != 0) {

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "backend/reference/reference.h"
+#include "graph/op_family.h"
+#include "graph/pixels.h"
 
 /* ---- Slots ---- */
 
@@ -44,6 +46,25 @@ static cs_status make_transfers(const cs_pipeline *pipeline, const cs_realised *
   return CS_OK;
 }
 
+/* Makes the slot's output leave as pixels. Without requests in flight they are made on the host, of
+ * what is downloaded. */
+static cs_status make_pixels(const cs_pipeline *pipeline, cs_slot *slot) {
+  cs_backend *backend = pipeline->backend;
+  cs_transfer *output = &slot->outputs[0];
+  const cs_tensor_desc *desc =
+      desc_of(pipeline, pipeline->session->planned.program->output_tensors[0]);
+  int64_t bytes = cs_pixels_bytes(&desc->shape);
+  host_release(backend, output->host);
+  output->host = NULL;
+  CS_RETURN_IF_ERROR(host_allocate(backend, bytes, &output->host));
+  CS_RETURN_IF_ERROR(backend->vtable->allocate(backend, bytes, &slot->pixels));
+  output->tensor = output->device;
+  output->device = slot->pixels;
+  output->desc = *desc;
+  output->bytes = bytes;
+  return CS_OK;
+}
+
 static void free_transfers(cs_backend *backend, cs_transfer *transfers, int n) {
   for (int i = 0; transfers && i < n; i++) host_release(backend, transfers[i].host);
   free(transfers);
@@ -59,6 +80,7 @@ static cs_status make_slot(const cs_pipeline *pipeline, int index) {
                                     program->graph->n_inputs, &slot->inputs));
   CS_RETURN_IF_ERROR(make_transfers(pipeline, &slot->realised, program->output_tensors,
                                     program->graph->n_outputs, &slot->outputs));
+  if (pipeline->pixels) CS_RETURN_IF_ERROR(make_pixels(pipeline, slot));
   cs_slot_set_inputs(pipeline, index, (const float *const *)session->inputs);
   /* Runs without copies have inputs then, too. */
   return cs_session_upload_inputs(session, &slot->realised, session->planned.plan);
@@ -115,8 +137,7 @@ static cs_status make_requests(cs_pipeline *pipeline) {
   return vtable->requests_create(pipeline->backend, slots, pipeline->n, &pipeline->requests);
 }
 
-cs_status cs_pipeline_create(cs_session *session, int slots, cs_pipeline **out) {
-  *out = NULL;
+static cs_status create(cs_session *session, int slots, bool pixels, cs_pipeline **out) {
   cs_status st = CS_OK;
   CS_RETURN_IF_ERROR(check_slots(session, slots));
   CS_RETURN_IF_ERROR(cs_session_fetch_inputs(session));
@@ -124,6 +145,7 @@ cs_status cs_pipeline_create(cs_session *session, int slots, cs_pipeline **out) 
   if (!pipeline) return cs_no_memory("a pipeline", sizeof *pipeline);
   pipeline->session = session;
   pipeline->backend = session->device->backend;
+  pipeline->pixels = pixels;
   pipeline->slots = cs_calloc((size_t)slots, sizeof *pipeline->slots);
   if (!pipeline->slots) {
     st = cs_no_memory("a pipeline", (size_t)slots * sizeof *pipeline->slots);
@@ -140,6 +162,28 @@ done:
   return st;
 }
 
+cs_status cs_pipeline_create(cs_session *session, int slots, cs_pipeline **out) {
+  *out = NULL;
+  return create(session, slots, false, out);
+}
+
+cs_status cs_pipeline_create_pixels(cs_session *session, int slots, cs_pipeline **out) {
+  const cs_program *program = session->planned.program;
+  const cs_graph *graph = program->graph;
+  *out = NULL;
+  if (graph->n_outputs != 1) {
+    return cs_error(CS_CODE_USAGE, "%s has %d outputs, wanted one, of pictures", graph->name,
+                    graph->n_outputs);
+  }
+  const cs_shape *shape = &program->tensors[program->output_tensors[0]].desc.shape;
+  if (!cs_pixels_shape(shape)) {
+    char text[CS_TEXT_SIZE];
+    return cs_error(CS_CODE_USAGE, "%s gives %s, wanted pictures: N×C×H×W of one channel or three",
+                    graph->name, cs_shape_text(shape, text));
+  }
+  return create(session, slots, true, out);
+}
+
 void cs_pipeline_destroy(cs_pipeline *pipeline) {
   if (!pipeline) return;
   const cs_graph *graph = pipeline->session->planned.program->graph;
@@ -148,6 +192,7 @@ void cs_pipeline_destroy(cs_pipeline *pipeline) {
     cs_slot *slot = &pipeline->slots[i];
     free_transfers(pipeline->backend, slot->inputs, graph->n_inputs);
     free_transfers(pipeline->backend, slot->outputs, graph->n_outputs);
+    if (slot->pixels) pipeline->backend->vtable->release(pipeline->backend, slot->pixels);
     cs_realised_free(&slot->realised);
   }
   free(pipeline->slots);
@@ -199,21 +244,48 @@ cs_status cs_pipeline_submit(cs_pipeline *pipeline, int slot, const float *const
   return CS_OK;
 }
 
-cs_status cs_pipeline_wait(cs_pipeline *pipeline, int slot, float *const *outputs,
-                           const int64_t *output_sizes, int n_outputs) {
-  CS_RETURN_IF_ERROR(check_slot(pipeline, slot));
+cs_status cs_pipeline_must_give_tensors(const cs_pipeline *pipeline, const char *what) {
+  if (!pipeline->pixels) return CS_OK;
+  return cs_error(CS_CODE_USAGE, "%s: outputs of this pipeline are pixels, wanted tensors", what);
+}
+
+static cs_status wait_for(cs_pipeline *pipeline, int slot) {
   cs_slot *s = &pipeline->slots[slot];
   if (!s->busy) {
     return cs_error(CS_CODE_USAGE,
                     "slot %d has no request in flight, wanted: cs_pipeline_submit first", slot);
   }
-  if (outputs) {
-    CS_RETURN_IF_ERROR(cs_session_check_outputs(pipeline->session, output_sizes, n_outputs));
-  }
   if (pipeline->requests) {
     CS_RETURN_IF_ERROR(pipeline->backend->vtable->requests_wait(pipeline->requests, slot));
   }
   s->busy = false;
+  return CS_OK;
+}
+
+cs_status cs_pipeline_wait(cs_pipeline *pipeline, int slot, float *const *outputs,
+                           const int64_t *output_sizes, int n_outputs) {
+  CS_RETURN_IF_ERROR(check_slot(pipeline, slot));
+  if (outputs) {
+    CS_RETURN_IF_ERROR(cs_pipeline_must_give_tensors(pipeline, "cs_pipeline_wait"));
+    CS_RETURN_IF_ERROR(cs_session_check_outputs(pipeline->session, output_sizes, n_outputs));
+  }
+  CS_RETURN_IF_ERROR(wait_for(pipeline, slot));
   for (int i = 0; outputs && i < n_outputs; i++) cs_slot_output(pipeline, slot, i, outputs[i]);
+  return CS_OK;
+}
+
+cs_status cs_pipeline_wait_pixels(cs_pipeline *pipeline, int slot, const uint8_t **pixels,
+                                  int64_t *bytes) {
+  *pixels = NULL;
+  *bytes = 0;
+  CS_RETURN_IF_ERROR(check_slot(pipeline, slot));
+  if (!pipeline->pixels) {
+    return cs_error(CS_CODE_USAGE,
+                    "outputs of this pipeline are tensors, wanted one that "
+                    "cs_pipeline_create_pixels made");
+  }
+  CS_RETURN_IF_ERROR(wait_for(pipeline, slot));
+  *pixels = pipeline->slots[slot].outputs[0].host;
+  *bytes = pipeline->slots[slot].outputs[0].bytes;
   return CS_OK;
 }

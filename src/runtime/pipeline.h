@@ -8,7 +8,8 @@
 typedef struct cs_slot {
   cs_realised realised; /* the session's plan once more */
   cs_transfer *inputs, *outputs;
-  bool busy; /* submitted and not waited for */
+  bool busy;    /* submitted and not waited for */
+  void *pixels; /* of the only output, in device memory; NULL: outputs leave as they are */
 } cs_slot;
 
 struct cs_pipeline {
@@ -17,11 +18,14 @@ struct cs_pipeline {
   cs_slot *slots;
   int n;
   cs_requests *requests; /* NULL: the backend has none */
+  bool pixels;           /* the only output leaves the device as 8-bit pixels */
 };
 
 /* ---- pipeline.c ---- */
 /* USAGE where a request was not waited for: "WHAT: …". */
 cs_status cs_pipeline_must_rest(const cs_pipeline *pipeline, const char *what) CS_MUST_USE;
+/* USAGE where outputs leave as pixels: "WHAT: …". */
+cs_status cs_pipeline_must_give_tensors(const cs_pipeline *pipeline, const char *what) CS_MUST_USE;
 /* The inputs of a slot's next requests, f32 row-major; sizes as the session's. */
 void cs_slot_set_inputs(const cs_pipeline *pipeline, int slot, const float *const *inputs);
 /* Output i that the slot's last request left in host memory, f32 row-major. */

@@ -1,6 +1,27 @@
 /* Requests one after the other, each run to its end on the caller's thread, timed by the host's
  * clock. */
+#include <stdlib.h>
+
+#include "backend/reference/reference.h"
 #include "runtime/pipeline.h"
+
+/* Pixels of a tensor, made on the host. */
+static cs_status fetch_pixels(cs_backend *backend, const cs_transfer *t) {
+  const cs_backend_vtable *vtable = backend->vtable;
+  if (vtable->memory_is_hosts) return cs_tensor_to_pixels(&t->desc, t->tensor, t->host);
+  int64_t bytes = cs_tensor_span_bytes(&t->desc);
+  void *elements = cs_calloc(1, (size_t)bytes);
+  if (!elements) return cs_no_memory("an output", (size_t)bytes);
+  cs_status st = vtable->download(backend, elements, t->tensor, bytes);
+  if (st == CS_OK) st = cs_tensor_to_pixels(&t->desc, elements, t->host);
+  free(elements);
+  return st;
+}
+
+static cs_status fetch(cs_backend *backend, const cs_transfer *t) {
+  if (t->tensor) return fetch_pixels(backend, t);
+  return backend->vtable->download(backend, t->host, t->device, t->bytes);
+}
 
 cs_status cs_queue_run(const cs_pipeline *pipeline, const cs_slot *slot, bool copies) {
   cs_backend *backend = pipeline->backend;
@@ -12,8 +33,7 @@ cs_status cs_queue_run(const cs_pipeline *pipeline, const cs_slot *slot, bool co
   }
   CS_RETURN_IF_ERROR(vtable->schedule_run(slot->realised.schedule));
   for (int i = 0; copies && i < program->graph->n_outputs; i++) {
-    const cs_transfer *t = &slot->outputs[i];
-    CS_RETURN_IF_ERROR(vtable->download(backend, t->host, t->device, t->bytes));
+    CS_RETURN_IF_ERROR(fetch(backend, &slot->outputs[i]));
   }
   return CS_OK;
 }

@@ -170,6 +170,7 @@ cs_status cs_pipeline_verify(cs_pipeline *pipeline, cs_pipeline_check *out) {
   cs_status st = CS_OK, back = CS_OK;
   cs_session *session = pipeline->session;
   CS_RETURN_IF_ERROR(cs_pipeline_must_rest(pipeline, "verification"));
+  CS_RETURN_IF_ERROR(cs_pipeline_must_give_tensors(pipeline, "verification"));
   CS_RETURN_IF_ERROR(cs_session_fetch_inputs(session));
   *out = (cs_pipeline_check){.passed = true,
                              .bitwise_applies = cs_plan_is_deterministic(session->planned.plan),

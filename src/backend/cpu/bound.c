@@ -21,17 +21,19 @@ static cs_status bind_images(cpu_bound *bound, const cs_launch *launch) {
       inputs[j] = i == 0 ? bound->core_inputs[j]
                          : image_of(bound->core_inputs[j], &exec->desc.inputs[j], i);
     if (i > 0) output = (float *)output + i * exec->desc.output.strides[0];
-    CS_RETURN_IF_ERROR(dnn_bind(exec->op, inputs, output, launch->weights,
-                                (char *)launch->workspace + exec->scratchpad_offset,
-                                &bound->images[i]));
+    CS_RETURN_IF_ERROR(
+        dnn_bind(exec->op, inputs, output, launch->weights, bound->scratchpad, &bound->images[i]));
   }
   return CS_OK;
 }
 
 cs_status cpu_bind(const cs_launch *launch, cpu_bound *out) {
   const cs_exec *exec = launch->exec;
-  *out = (cpu_bound){.exec = exec, .output = launch->output, .weights = launch->weights};
   char *workspace = launch->workspace;
+  *out = (cpu_bound){.exec = exec,
+                     .output = launch->output,
+                     .weights = launch->weights,
+                     .scratchpad = workspace + exec->scratchpad_offset};
   for (int i = 0; i < exec->desc.n_inputs; i++) {
     out->inputs[i] = launch->inputs[i];
     out->core_inputs[i] =
@@ -73,6 +75,9 @@ cs_status cpu_bound_run(const cpu_bound *bound) {
                (void *)(uintptr_t)bound->core_inputs[i]);
   if (exec->op) {
     for (int i = 0; i < v->images; i++) CS_RETURN_IF_ERROR(dnn_run(bound->images[i]));
+  } else if (exec->form) {
+    CS_RETURN_IF_ERROR(cpu_transposed_run(&v->core, exec->form, bound->core_inputs[0],
+                                          bound->weights, bound->scratchpad, bound->core_output));
   } else {
     cpu_loop_run(&v->core, bound->core_inputs, bound->weights, bound->core_output);
   }

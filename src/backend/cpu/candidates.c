@@ -92,6 +92,34 @@ static void loop_name(cs_op op, char *out, size_t size) {
   for (char *c = out; *c; c++) *c = (char)tolower((unsigned char)*c);
 }
 
+/* The first way that a form of transposed convolutions takes. */
+static bool transposed_variant(const cs_op_desc *desc, cpu_variant *out) {
+  for (int i = 0; cpu_variant_get(desc, i, out); i++) {
+    if (out->applies && out->images == 1 && cpu_transposed_takes(&out->core)) return true;
+  }
+  return false;
+}
+
+static void form_name(cpu_transposed form, char *out, size_t size) {
+  char loop[48];
+  loop_name(CS_OP_CONV_TRANSPOSE, loop, sizeof loop);
+  snprintf(out, size, "%s_%s", loop, cpu_transposed_name(form));
+}
+
+/* Scattering is only there to be compared with. */
+static cs_status add_transposed(enumeration *e) {
+  cpu_variant variant;
+  if (!transposed_variant(e->desc, &variant)) return CS_OK;
+  for (int form = CPU_TRANSPOSED_NONE + 1; form < CPU_TRANSPOSED_FORMS; form++) {
+    char name[64];
+    if (form == CPU_TRANSPOSED_SCATTER && !e->options->full) continue;
+    form_name(form, name, sizeof name);
+    CS_RETURN_IF_ERROR(
+        add(e, &variant, name, "", cpu_transposed_workspace(&variant.core, form), 0));
+  }
+  return CS_OK;
+}
+
 /* The first way an own loop takes: as it is where everything is f32 (a Copy always), else staged.
  */
 static bool loop_variant(const cs_op_desc *desc, cpu_variant *out) {
@@ -120,6 +148,7 @@ static cs_status enumerate_ways(enumeration *e) {
     if (!variant.applies || (e->fast > 0 && !e->options->full)) continue;
     CS_RETURN_IF_ERROR(add_variant(e, &variant, false));
   }
+  CS_RETURN_IF_ERROR(add_transposed(e));
   bool own_too = e->desc->op == CS_OP_BATCH_NORM || e->desc->op == CS_OP_COPY || repeats(e->desc);
   if (e->fast > 0 && !own_too) return CS_OK;
   if (loop_variant(e->desc, &variant)) {
@@ -169,7 +198,23 @@ static bool find_variant(const cs_op_desc *desc, const char *suffix, cpu_variant
   return false;
 }
 
+/* False: the name is no form's. */
+static bool prepare_transposed(cs_exec *exec, const char *name, const char *suffix) {
+  for (int form = CPU_TRANSPOSED_NONE + 1; form < CPU_TRANSPOSED_FORMS; form++) {
+    char own[64];
+    form_name(form, own, sizeof own);
+    if (strcmp(name, own) != 0 || !transposed_variant(&exec->desc, &exec->variant) ||
+        strcmp(suffix, exec->variant.suffix) != 0)
+      continue;
+    exec->form = form;
+    exec->weight_bytes = cpu_transposed_weight_bytes(&exec->variant.core, form);
+    return true;
+  }
+  return false;
+}
+
 static cs_status prepare_loop(cs_exec *exec, const char *name, const char *suffix, const char *id) {
+  if (prepare_transposed(exec, name, suffix)) return CS_OK;
   char own[48];
   loop_name(exec->desc.op, own, sizeof own);
   if (strcmp(name, own) != 0 || !loop_variant(&exec->desc, &exec->variant) ||
@@ -200,8 +245,10 @@ static cs_status prepare_exec(cs_exec *exec, const char *id) {
     exec->weight_bytes = cs_tensor_span_bytes(&operand);
   }
   exec->scratchpad_offset = stage_layout(&exec->desc, &exec->variant, exec->stage_offsets);
-  exec->workspace_bytes =
-      exec->scratchpad_offset + (exec->op ? dnn_op_scratchpad_bytes(exec->op) : 0);
+  exec->workspace_bytes = exec->scratchpad_offset +
+                          (exec->op     ? dnn_op_scratchpad_bytes(exec->op)
+                           : exec->form ? cpu_transposed_workspace(&exec->variant.core, exec->form)
+                                        : 0);
   return CS_OK;
 }
 
@@ -252,6 +299,10 @@ cs_status cpu_pack_weights(const cs_exec *exec, const float *weight, const float
                            void *host_out) {
   if (cs_op_has_operand(&exec->desc)) return pack_operand(exec, weight, host_out);
   if (exec->op) return dnn_op_pack(exec->op, weight, bias, host_out);
+  if (exec->form) {
+    cpu_transposed_pack(&exec->variant.core, exec->form, weight, bias, host_out);
+    return CS_OK;
+  }
   size_t n_weight = (size_t)cs_op_weight_elements(&exec->desc);
   size_t n_bias = (size_t)cs_op_bias_elements(&exec->desc);
   if (n_weight > 0) memcpy(host_out, weight, n_weight * sizeof(float));

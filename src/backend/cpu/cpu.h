@@ -4,6 +4,7 @@
 #define CONVSCHED_BACKEND_CPU_CPU_H_
 
 #include "backend/backend.h"
+#include "backend/cpu/transposed.h"
 
 /* ---- The machine ---- */
 
@@ -56,6 +57,10 @@ cs_status dnn_bind(const dnn_op *op, const void *const *inputs, void *output, co
                    void *scratchpad, dnn_binding **out) CS_MUST_USE;
 void dnn_binding_destroy(dnn_binding *binding);
 cs_status dnn_run(const dnn_binding *binding) CS_MUST_USE;
+/* out[rows][columns] = A · b[depth][columns], row-major; A is a[rows][a_stride], or with
+ * `transposed` a[depth][a_stride]. On the calling thread's number of threads. */
+cs_status dnn_sgemm(bool transposed, int64_t rows, int64_t columns, int64_t depth, const float *a,
+                    int64_t a_stride, const float *b, float *out) CS_MUST_USE;
 
 /* ---- Own loops (loops.c, loops_window.c): f32 unless said otherwise, any strides and layouts ----
  */
@@ -115,7 +120,8 @@ struct cs_exec {
   cpu_backend *backend;
   cs_op_desc desc;
   cpu_variant variant;
-  dnn_op *op; /* NULL: an own loop */
+  dnn_op *op;          /* NULL: an own loop */
+  cpu_transposed form; /* of an own loop: a transposed convolution in this way */
   int threads;
   int64_t stage_offsets[CS_MAX_OP_INPUTS + 1]; /* bytes into the workspace; the output's last */
   int64_t scratchpad_offset, workspace_bytes, weight_bytes;
@@ -138,6 +144,7 @@ typedef struct cpu_bound {
   const void *core_inputs[CS_MAX_OP_INPUTS]; /* as the core sees them */
   void *output, *core_output;
   const void *weights;
+  void *scratchpad;
   dnn_binding **images; /* variant.images of them */
 } cpu_bound;
 cs_status cpu_bind(const cs_launch *launch, cpu_bound *out) CS_MUST_USE;

@@ -390,3 +390,10 @@ cs_status dnn_run(const dnn_binding *binding) {
       dnnl_primitive_execute(op->primitive, op->engine->stream, binding->n_args, binding->args);
   return status == dnnl_success ? CS_OK : dnn_status(status, "executing a primitive");
 }
+
+cs_status dnn_sgemm(bool transposed, int64_t rows, int64_t columns, int64_t depth, const float *a,
+                    int64_t a_stride, const float *b, float *out) {
+  return dnn_status(dnnl_sgemm(transposed ? 'T' : 'N', 'N', rows, columns, depth, 1, a, a_stride, b,
+                               columns, 0, out, columns),
+                    "a matrix product");
+}

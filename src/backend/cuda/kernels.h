@@ -61,6 +61,10 @@ cs_status cs_cuda_epilogue_launch(const cs_op_desc *desc, const cs_tensor_desc *
                                   const void *x, const float *bias, const void *residual, void *y,
                                   cudaStream_t stream) CS_MUST_USE;
 
+/* 8-bit pixels N×H×W×C of a tensor N×C×H×W with one channel or three (graph/pixels.h). */
+cs_status cs_cuda_pixels_launch(const cs_tensor_desc *desc, const void *tensor, uint8_t *out,
+                                cudaStream_t stream) CS_MUST_USE;
+
 /* Logical copy between any two descs of equal shape (layout, strides, dtype differ): f32 row-major
  * import and export are cases of it. Lanes that pad a blocked layout do not occur on the GPU. */
 cs_status cs_cuda_copy_launch(const cs_tensor_desc *from_desc, const void *from,

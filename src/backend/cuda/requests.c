@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "backend/cuda/kernels.h"
 #include "backend/cuda/schedule.h"
 
 /* Requests of a burst that the host is ahead of the device, at most: enough that the device never
@@ -141,9 +142,16 @@ void cs_cuda_requests_destroy(cs_requests *requests) {
 
 /* ---- Enqueueing ---- */
 
+/* A run, and what leaves in place of its outputs. */
 static cs_status launch(const slot_state *s) {
-  return cs_cuda_status(cudaGraphLaunch(s->slot.schedule->executable, s->stream),
-                        "launching a CUDA graph");
+  CS_RETURN_IF_ERROR(cs_cuda_status(cudaGraphLaunch(s->slot.schedule->executable, s->stream),
+                                    "launching a CUDA graph"));
+  for (int i = 0; i < s->slot.n_outputs; i++) {
+    const cs_transfer *t = &s->slot.outputs[i];
+    if (!t->tensor) continue;
+    CS_RETURN_IF_ERROR(cs_cuda_pixels_launch(&t->desc, t->tensor, t->device, s->stream));
+  }
+  return CS_OK;
 }
 
 static cs_status copy(const cs_transfer *transfers, int n, enum cudaMemcpyKind kind,

@@ -3,7 +3,7 @@
 
 #include "backend/reference/reference.h"
 
-static float load(const void *memory, int64_t at, cs_dtype dtype) {
+float cs_tensor_element(const void *memory, int64_t at, cs_dtype dtype) {
   if (dtype == CS_DTYPE_F16) return cs_f16_to_f32(((const uint16_t *)memory)[at]);
   if (dtype == CS_DTYPE_BF16) return cs_bf16_to_f32(((const uint16_t *)memory)[at]);
   return ((const float *)memory)[at];
@@ -57,7 +57,7 @@ void cs_tensor_to_f32(const cs_tensor_desc *desc, const void *memory, float *out
   for (int64_t row = 0; row < walk.rows; row++, walk_next(&walk)) {
     int64_t first = walk_offset(&walk);
     for (int64_t i = 0; i < walk.length; i++)
-      *out++ = load(memory, first + i * walk.step, desc->dtype);
+      *out++ = cs_tensor_element(memory, first + i * walk.step, desc->dtype);
   }
 }
 
@@ -66,7 +66,7 @@ void cs_tensor_to_f64(const cs_tensor_desc *desc, const void *memory, double *ou
   for (int64_t row = 0; row < walk.rows; row++, walk_next(&walk)) {
     int64_t first = walk_offset(&walk);
     for (int64_t i = 0; i < walk.length; i++)
-      *out++ = (double)load(memory, first + i * walk.step, desc->dtype);
+      *out++ = (double)cs_tensor_element(memory, first + i * walk.step, desc->dtype);
   }
 }
 

@@ -17,6 +17,11 @@ cs_status cs_reference_run(const cs_op_desc *desc, const double *const *inputs, 
 /* Host conversion between a tensor as a device holds it and logical row-major f32/f64. Padding
  * lanes of blocked layouts are written as zeros. */
 void cs_tensor_to_f32(const cs_tensor_desc *desc, const void *memory, float *out);
+/* The element that lies at an offset in elements. */
+float cs_tensor_element(const void *memory, int64_t at, cs_dtype dtype);
+/* N×C×H×W of one channel or three as 8-bit pixels N×H×W×C (graph/pixels.h), on several cores. */
+cs_status cs_tensor_to_pixels(const cs_tensor_desc *desc, const void *memory,
+                              uint8_t *out) CS_MUST_USE;
 void cs_tensor_to_f64(const cs_tensor_desc *desc, const void *memory, double *out);
 void cs_tensor_from_f32(const cs_tensor_desc *desc, const float *in, void *memory);
 /* Rounds f32 values to what the storage type keeps (f32: nothing changes). */

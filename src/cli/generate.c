@@ -1,0 +1,330 @@
+/* generate: pictures of a generator network, from latent vectors to PNG files. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "cli/cli.h"
+#include "cli/pictures.h"
+
+#define DEFAULT_COUNT 64
+#define GPU_BATCH 256
+#define CPU_BATCH 16
+#define GPU_IN_FLIGHT 3 /* one is copied in, one computed, one copied out */
+#define LATENT_STREAM \
+  (UINT64_C(1) << 63) /* of the generator: far from those of weights and inputs */
+#define TIMED_WINDOWS 21
+#define LEAST_TIMED 4 /* requests of a window, at least */
+
+typedef struct generation {
+  const cli_options *options;
+  cs_graph *graph;
+  cs_device *device;
+  cs_session *session;
+  cs_pipeline *pipeline;
+  cs_array_reader *reader; /* NULL: latents are generated */
+  cli_pictures *pictures;
+  cli_pictures_options to;
+  char backend[32];
+  int64_t count, batch, latent; /* pictures, a request's, elements of one latent vector */
+  int in_flight;
+  float *latents;            /* of a request */
+  double compute_s, whole_s; /* for `count` pictures, of --time; without and with copies */
+  double packing_s, wall_s;
+} generation;
+
+/* ---- What is asked for ---- */
+
+static cs_status read_backend(generation *g) {
+  char *text = NULL;
+  CS_RETURN_IF_ERROR(cs_device_info_json(g->device, &text));
+  json_t *info = json_loads(text, 0, NULL);
+  cs_string_free(text);
+  const char *name = json_string_value(json_object_get(info, "backend"));
+  snprintf(g->backend, sizeof g->backend, "%s", name ? name : "");
+  json_decref(info);
+  return CS_OK;
+}
+
+/* The file's first axis is the pictures', the others are as the input's behind its batch; axes of
+ * extent 1 at the end may lack. */
+static cs_status check_latents(generation *g, int rank, const int64_t *dims) {
+  const char *path = g->options->latents;
+  int found_rank;
+  int64_t found[8];
+  cs_array_reader_shape(g->reader, &found_rank, found);
+  bool same = found_rank >= 1 && found_rank <= rank;
+  for (int d = 1; same && d < rank; d++) same = dims[d] == (d < found_rank ? found[d] : 1);
+  if (!same) {
+    cs_strbuf shape = {0}, wanted = {0};
+    for (int d = 0; d < found_rank; d++) {
+      cs_strbuf_printf(&shape, "%s%" PRId64, d > 0 ? "x" : "", found[d]);
+    }
+    for (int d = 1; d < rank; d++) cs_strbuf_printf(&wanted, "x%" PRId64, dims[d]);
+    cs_status st = cli_error(CS_CODE_BAD_INPUT, "--latents %s: shape %s, wanted N%s", path,
+                             shape.data ? shape.data : "()", wanted.data ? wanted.data : "");
+    cs_strbuf_free(&shape);
+    cs_strbuf_free(&wanted);
+    return st;
+  }
+  if (g->options->count > found[0]) {
+    return cli_error(CS_CODE_BAD_INPUT, "--latents %s: %" PRId64 " vectors, --count wants %" PRId64,
+                     path, found[0], g->options->count);
+  }
+  if (g->options->count == 0) g->count = found[0];
+  return g->count > 0 ? CS_OK : cli_error(CS_CODE_BAD_INPUT, "--latents %s: no vectors", path);
+}
+
+static cs_status check_graph(const generation *g) {
+  int inputs = cs_graph_input_count(g->graph), outputs = cs_graph_output_count(g->graph);
+  if (inputs == 1 && outputs == 1) return CS_OK;
+  return cli_error(CS_CODE_BAD_INPUT,
+                   "%s has %d inputs and %d outputs, wanted a generator: one of latent vectors and "
+                   "one of pictures",
+                   cs_graph_name(g->graph), inputs, outputs);
+}
+
+static cs_status check_options(const cli_options *options) {
+  if (!options->output) return cli_error(CS_CODE_USAGE, "generate: --output FILE is missing");
+  CS_RETURN_IF_ERROR(cli_check_one_plan(options));
+  CS_RETURN_IF_ERROR(cli_check_plan_options(options));
+  if (cli_device_is_simulated(options)) {
+    return cli_error(CS_CODE_USAGE, "--device %s: is simulated and computes nothing",
+                     options->device);
+  }
+  cli_pictures_options to = {.path = options->output,
+                             .count = options->count > 0 ? options->count : 1,
+                             .force = options->force};
+  CS_RETURN_IF_ERROR(cli_pictures_check(&to));
+  return cli_check_writable(options->json);
+}
+
+/* ---- Opening ---- */
+
+static cs_status open_session(generation *g) {
+  cs_session_options session_options;
+  bool on_cpu = strcmp(g->backend, "cpu") == 0;
+  g->batch = on_cpu ? CPU_BATCH : GPU_BATCH;
+  if (g->batch > g->count) g->batch = g->count;
+  if (g->options->batch_given) g->batch = g->options->batches[0];
+  g->in_flight = on_cpu ? 1 : GPU_IN_FLIGHT;
+  if (g->options->in_flight > 0) g->in_flight = g->options->in_flight;
+  cli_session_options(g->options, g->batch, g->options->precisions[0],
+                      g->options->policy ? g->options->policy : CLI_DEFAULT_POLICY,
+                      &session_options);
+  CS_RETURN_IF_ERROR(cs_session_create(g->device, g->graph, &session_options, &g->session));
+  return cs_pipeline_create_pixels(g->session, g->in_flight, &g->pipeline);
+}
+
+static cs_status open_pictures(generation *g) {
+  int rank;
+  int64_t dims[8];
+  CS_RETURN_IF_ERROR(cs_session_shape(g->session, cs_graph_output_name(g->graph, 0), &rank, dims));
+  g->to = (cli_pictures_options){.path = g->options->output,
+                                 .count = g->count,
+                                 .channels = (int)dims[1],
+                                 .height = dims[2],
+                                 .width = dims[3],
+                                 .columns = g->options->columns,
+                                 .force = g->options->force};
+  CS_RETURN_IF_ERROR(cli_pictures_check(&g->to)); /* all of them, now that the count is known */
+  return cli_pictures_open(&g->to, &g->pictures);
+}
+
+static cs_status open_latents(generation *g) {
+  int rank;
+  int64_t dims[8];
+  CS_RETURN_IF_ERROR(cs_session_shape(g->session, cs_graph_input_name(g->graph, 0), &rank, dims));
+  g->latent = 1;
+  for (int d = 1; d < rank; d++) g->latent *= dims[d];
+  g->latents = calloc((size_t)(g->batch * g->latent), sizeof *g->latents);
+  return g->latents
+             ? CS_OK
+             : cs_no_memory("latent vectors", (size_t)(g->batch * g->latent) * sizeof(float));
+}
+
+/* The count, and that latents are of the right shape, before anything is measured. */
+static cs_status open_reader(generation *g) {
+  int64_t dims[8];
+  g->count = g->options->count > 0 ? g->options->count : DEFAULT_COUNT;
+  if (!g->options->latents) return CS_OK;
+  CS_RETURN_IF_ERROR(cs_array_reader_open(g->options->latents, &g->reader));
+  return check_latents(g, cs_graph_input_shape(g->graph, 0, dims), dims);
+}
+
+/* ---- Generating ---- */
+
+static int64_t pictures_of(const generation *g, int64_t request) {
+  return cs_min_i64(g->batch, g->count - request * g->batch);
+}
+
+static cs_status make_latent(void *user, int64_t index, int worker) {
+  (void)worker;
+  const generation *g = ((generation **)user)[0];
+  int64_t first = *((int64_t **)user)[1];
+  cs_rng rng;
+  cs_rng_init(&rng, g->options->seed, LATENT_STREAM + (uint64_t)(first + index));
+  cs_rng_fill_normal(&rng, g->latents + index * g->latent, g->latent, 0, 1);
+  return CS_OK;
+}
+
+/* Those behind the last picture are zeros. */
+static cs_status next_latents(generation *g, int64_t request) {
+  int64_t n = pictures_of(g, request), first = request * g->batch;
+  memset(g->latents, 0, (size_t)(g->batch * g->latent) * sizeof *g->latents);
+  if (g->reader) return cs_array_reader_next(g->reader, n * g->latent, g->latents);
+  void *work[] = {g, &first};
+  return cs_parallel_for(n, 0, make_latent, work);
+}
+
+static cs_status submit(generation *g, int64_t request) {
+  const float *inputs[] = {g->latents};
+  int64_t size = g->batch * g->latent;
+  CS_RETURN_IF_ERROR(cli_check_interrupt());
+  CS_RETURN_IF_ERROR(next_latents(g, request));
+  return cs_pipeline_submit(g->pipeline, (int)(request % g->in_flight), inputs, &size, 1);
+}
+
+static cs_status take(generation *g, int64_t request) {
+  const uint8_t *pixels = NULL;
+  int64_t bytes = 0;
+  CS_RETURN_IF_ERROR(
+      cs_pipeline_wait_pixels(g->pipeline, (int)(request % g->in_flight), &pixels, &bytes));
+  return cli_pictures_put(g->pictures, pixels, pictures_of(g, request));
+}
+
+static cs_status generate_all(generation *g) {
+  int64_t n = (g->count + g->batch - 1) / g->batch;
+  double begun = cs_now_seconds();
+  for (int64_t r = 0; r < n + g->in_flight; r++) {
+    if (r >= g->in_flight && r - g->in_flight < n) {
+      CS_RETURN_IF_ERROR(take(g, r - g->in_flight));
+    }
+    if (r < n) CS_RETURN_IF_ERROR(submit(g, r));
+  }
+  cli_pictures *pictures = g->pictures;
+  g->pictures = NULL;
+  CS_RETURN_IF_ERROR(cli_pictures_close(pictures, &g->packing_s));
+  g->wall_s = cs_now_seconds() - begun;
+  return CS_OK;
+}
+
+/* ---- Timing ---- */
+
+static int compare_doubles(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return x < y ? -1 : x > y;
+}
+
+/* Seconds that `count` pictures take in a steady state: medians, both ways in turn. */
+static cs_status time_requests(generation *g) {
+  double seconds[2][TIMED_WINDOWS];
+  int64_t requests = (g->count + g->batch - 1) / g->batch;
+  if (requests < LEAST_TIMED) requests = LEAST_TIMED;
+  for (int w = -1; w < TIMED_WINDOWS; w++) { /* the first warms up */
+    for (int copies = 0; copies < 2; copies++) {
+      cs_pipeline_rate rate;
+      CS_RETURN_IF_ERROR(cli_check_interrupt());
+      CS_RETURN_IF_ERROR(
+          cs_pipeline_window(g->pipeline, g->in_flight, (int)requests, copies > 0, &rate));
+      if (w >= 0) seconds[copies][w] = (double)g->count / rate.images_per_s;
+    }
+  }
+  for (int copies = 0; copies < 2; copies++) {
+    qsort(seconds[copies], TIMED_WINDOWS, sizeof seconds[0][0], compare_doubles);
+  }
+  g->compute_s = seconds[0][TIMED_WINDOWS / 2];
+  g->whole_s = seconds[1][TIMED_WINDOWS / 2];
+  return CS_OK;
+}
+
+/* ---- Telling ---- */
+
+static cs_status print_result(const generation *g) {
+  cs_strbuf text = {0};
+  cs_strbuf_printf(&text,
+                   "%" PRId64 " pictures of %" PRId64 "x%" PRId64
+                   " in %s: %.3f s, packing and "
+                   "writing %.3f s of them beside generating.\n",
+                   g->count, g->to.width, g->to.height, g->options->output, g->wall_s,
+                   g->packing_s);
+  if (g->options->time) {
+    cs_strbuf_printf(&text,
+                     "Steady state, %" PRId64 " pictures in requests of %" PRId64
+                     ", %d in flight: "
+                     "computing %.3f ms, with copies from latent vectors to pixels in host memory "
+                     "%.3f ms.\n",
+                     g->count, g->batch, g->in_flight, 1e3 * g->compute_s, 1e3 * g->whole_s);
+  }
+  return cli_write_buffer(NULL, &text);
+}
+
+static cs_status write_record(const generation *g) {
+  json_t *record = json_pack(
+      "{s:s, s:s, s:s, s:s, s:I, s:I, s:i, s:I, s:f, s:f}", "schema", "convsched.generate/1",
+      "model", cs_graph_name(g->graph), "backend", g->backend, "output", g->options->output,
+      "count", (json_int_t)g->count, "batch", (json_int_t)g->batch, "in_flight", g->in_flight,
+      "seed", (json_int_t)g->options->seed, "wall_s", g->wall_s, "packing_s", g->packing_s);
+  if (!record) return cs_no_memory("a record", 0);
+  if (g->options->time) {
+    json_object_set_new(record, "compute_ms", json_real(1e3 * g->compute_s));
+    json_object_set_new(record, "with_copies_ms", json_real(1e3 * g->whole_s));
+  }
+  json_t *records = json_pack("[o]", record);
+  cs_status st = cli_write_records(g->options, 1, records);
+  json_decref(records);
+  return st;
+}
+
+static void close_all(generation *g) {
+  cli_pictures_abandon(g->pictures);
+  free(g->latents);
+  cs_pipeline_destroy(g->pipeline);
+  cs_session_destroy(g->session);
+  cs_array_reader_close(g->reader);
+  cs_device_close(g->device);
+  cs_graph_destroy(g->graph);
+}
+
+static cs_status generate_command(const cli_options *options) {
+  cs_status st = CS_OK;
+  generation g = {.options = options};
+  CS_RETURN_IF_ERROR(check_options(options));
+  CS_TRY(st, cli_load_graph(options->models.items[0], &g.graph), done);
+  CS_TRY(st, check_graph(&g), done);
+  CS_TRY(st, open_reader(&g), done);
+  CS_TRY(st, cs_device_open(options->device, cli_logger(options), &g.device), done);
+  CS_TRY(st, read_backend(&g), done);
+  CS_TRY(st, open_session(&g), done);
+  CS_TRY(st, open_latents(&g), done);
+  CS_TRY(st, open_pictures(&g), done);
+  cli_end_progress();
+  CS_TRY(st, generate_all(&g), done);
+  if (options->time) CS_TRY(st, time_requests(&g), done);
+  CS_TRY(st, write_record(&g), done);
+  if (!options->json || strcmp(options->json, "-") != 0) st = print_result(&g);
+done:
+  close_all(&g);
+  return st;
+}
+
+const cli_command cli_generate = {
+    .name = "generate",
+    .arguments = "MODEL.json",
+    .summary = "Generate pictures with a generator network and write them as PNG",
+    .help =
+        "Runs a generator (one input of latent vectors, one output of pictures) on latent vectors "
+        "from a seed or a file, and writes a contact sheet, or into a folder a PNG each. Pictures "
+        "are packed and written while others are computed, however many there are.\v"
+        "Examples:\n"
+        "  convsched generate models/dcgan_generator.json --count 1000 --seed 7 --output "
+        "faces.png\n"
+        "  convsched generate dcgan.onnx --latents z.npy --output faces/ --dtype f16 --time\n"
+        "\nLatent vector i is standard normal from Philox 4x32-10: the seed is its key, 2^63 + i "
+        "the upper half of its counter; the same for every batch size.",
+    .options = CLI_PLANNING | CLI_SEED | CLI_GENERATING | CLI_JSON,
+    .min_models = 1,
+    .max_models = 1,
+    .run = generate_command,
+    .asks = true};
