@@ -197,7 +197,12 @@ void cli_bytes_text(char *out, size_t size, double bytes);
 void cli_print_bounds(const json_t *bounds, struct cs_strbuf *text);
 void cli_print_memory(const char *policy, const json_t *memory, struct cs_strbuf *text);
 
-/* Writes what --json asks for, if it was given: one case as a document, several as JSON lines. */
+/* Takes a case's record over. Where it is one of several it is written at once, so that whatever
+ * ends the process later leaves it. */
+cs_status cli_add_record(const cli_options *options, int n_cases, json_t *records,
+                         json_t *record) CS_MUST_USE;
+/* Writes what --json asks for, if it was given: one case as a document, several as JSON lines. At
+ * last, once all were added. */
 cs_status cli_write_records(const cli_options *options, int n_cases,
                             const json_t *records) CS_MUST_USE;
 

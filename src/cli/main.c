@@ -64,9 +64,9 @@ cs_status cli_check_writable(const char *path) {
 }
 
 cs_status cli_write_records(const cli_options *options, int n_cases, const json_t *records) {
-  if (!options->json) return CS_OK;
-  cs_strbuf text = {0};
   bool lines = n_cases > 1;
+  if (!options->json || (lines && strcmp(options->json, "-") == 0)) return CS_OK; /* printed */
+  cs_strbuf text = {0};
   for (size_t i = 0; i < json_array_size(records); i++) {
     char *one = json_dumps(json_array_get(records, i),
                            (lines ? JSON_COMPACT : JSON_INDENT(2)) | JSON_REAL_PRECISION(9));
@@ -78,6 +78,23 @@ cs_status cli_write_records(const cli_options *options, int n_cases, const json_
     free(one);
   }
   return cli_write_buffer(options->json, &text);
+}
+
+static cs_status print_line(const json_t *record) {
+  cs_strbuf text = {0};
+  char *line = json_dumps(record, JSON_COMPACT | JSON_REAL_PRECISION(9));
+  if (!line) return cs_no_memory("a record", 0);
+  cs_strbuf_printf(&text, "%s\n", line);
+  free(line);
+  return cli_write_buffer(NULL, &text);
+}
+
+cs_status cli_add_record(const cli_options *options, int n_cases, json_t *records, json_t *record) {
+  if (json_array_append_new(records, record) != 0) return cs_no_memory("a record", 0);
+  if (!options->json || n_cases < 2) return CS_OK;
+  if (strcmp(options->json, "-") == 0) return print_line(record);
+  if (cs_file_is_in_place(options->json)) return CS_OK; /* a pipe: once, at last */
+  return cli_write_records(options, n_cases, records);
 }
 
 cs_status cli_print(const char *text) {
