@@ -8,7 +8,6 @@
 
 #define LEAST_KEPT 6      /* characters of a cut text: of fewer nothing is understood */
 #define LEAST_WIDTH 640.0 /* pixels; narrower, text of a wide figure could not be read */
-
 #define MOST_SHRUNK 1200.0
 
 /* ---- Text ---- */
