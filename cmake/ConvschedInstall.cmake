@@ -1,5 +1,5 @@
 # Install rules: header, shared library, command, models and schema, pkg-config and CMake package
-# files. The installed tree can be moved as a whole.
+# files, man pages, completion. The installed tree can be moved as a whole.
 include(CMakePackageConfigHelpers)
 
 set(CS_MODELS_DIR ${CMAKE_INSTALL_DATADIR}/convsched/models)
@@ -12,6 +12,12 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/convsched DESTINATION ${CMAKE_IN
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/models/ DESTINATION ${CS_MODELS_DIR} FILES_MATCHING PATTERN "*.json")
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs/schema DESTINATION ${CMAKE_INSTALL_DATADIR}/convsched
         FILES_MATCHING PATTERN "*.json")
+if(TARGET convsched_command)
+  install(DIRECTORY ${CS_MAN_DIR}/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 FILES_MATCHING PATTERN "*.1")
+  install(FILES ${PROJECT_SOURCE_DIR}/completions/convsched.bash RENAME convsched
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  install(FILES ${PROJECT_SOURCE_DIR}/completions/_convsched DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+endif()
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 set(cs_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/convsched)

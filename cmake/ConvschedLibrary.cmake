@@ -18,6 +18,13 @@ if(cs_cli_sources)
                             -P ${PROJECT_SOURCE_DIR}/cmake/WriteCommit.cmake)
   add_dependencies(convsched_command cs_commit)
   target_include_directories(convsched_command PRIVATE ${cs_generated})
+  # Man pages: the command tells them of itself.
+  set(CS_MAN_DIR ${PROJECT_BINARY_DIR}/man/man1)
+  add_custom_command(OUTPUT ${CS_MAN_DIR}/convsched.1
+                     COMMAND ${CMAKE_COMMAND} -E rm -rf ${CS_MAN_DIR}
+                     COMMAND convsched_command --man-pages ${CS_MAN_DIR}
+                     DEPENDS convsched_command COMMENT "Man pages")
+  add_custom_target(cs_man ALL DEPENDS ${CS_MAN_DIR}/convsched.1)
   install(TARGETS convsched_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
 

@@ -2,7 +2,8 @@
  *
  * The whole public API. Objects are opaque and owned by the caller who created them; every
  * `*_create`/`*_open`/`*_load` has a matching destroy that accepts NULL. Errors are values
- * (`cs_status`); the library never prints, exits or keeps global state. A graph is immutable once
+ * (`cs_status`); the library never prints, exits or keeps global state (but for each thread's
+ * cs_progress_watch). A graph is immutable once
  * created and may be shared by threads; a device and a session are each used by one thread at a
  * time, and several sessions on several threads each on a device of their own run side by side.
  */
@@ -78,11 +79,32 @@ typedef enum cs_log_level {
 } cs_log_level;
 
 /* Receives every message of the objects it is given to; called from the thread that uses the
- * object. PROGRESS messages supersede one another. A NULL function is silence. */
+ * object. PROGRESS messages supersede one another (the library has cs_progress_watch for numbers).
+ * A NULL function is silence. */
 typedef struct cs_logger {
   void (*write)(void *user, cs_log_level level, const char *message);
   void *user;
 } cs_logger;
+
+/* ---- Progress ------------------------------------------------------------------------------ */
+
+/* Where long work is. What is told belongs to the library and is read during the call only; later
+ * versions may append members. */
+typedef struct cs_progress {
+  const char *stage; /* what is being done: "profiling", "search", … */
+  const char *unit;  /* what is counted: "operations", "bytes", …; "": nothing with a name */
+  const char *item;  /* what it is at, for a person; "": nothing to tell */
+  int64_t done;      /* units that are done; the same stage may be reported again from 0 */
+  int64_t total;     /* units in all; 0: not known */
+  double elapsed_s;  /* of limit_s */
+  double limit_s;    /* seconds after which the stage ends at the latest; 0: no such limit */
+} cs_progress;
+typedef void (*cs_progress_fn)(void *user, const cs_progress *progress);
+/* From now on whatever function of this API the calling thread is in reports to `report`, on this
+ * thread; NULL ends it. A watcher is the thread's own, so that threads with sessions of their own
+ * each have one, and none needs a lock. Reports come between measurements, never during one; a
+ * `report` that takes long makes the work as much longer. It must not use the object at work. */
+CS_API void cs_progress_watch(cs_progress_fn report, void *user);
 
 /* ---- Graph --------------------------------------------------------------------------------- */
 

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/progress.h"
+
 /* ---- Memory and strings ---- */
 
 void *cs_calloc(size_t count, size_t size) {
@@ -202,17 +204,18 @@ typedef struct parallel_loop {
   void *user;
   int64_t n, next;
   int next_worker;
+  const char *stage, *unit; /* NULL: reports nothing */
   cs_status first_error;
   pthread_mutex_t lock;
 } parallel_loop;
 
-static void *parallel_worker(void *argument) {
-  parallel_loop *loop = argument;
+static void work_in_loop(parallel_loop *loop, bool reports) {
   pthread_mutex_lock(&loop->lock);
   int worker = loop->next_worker++;
   while (loop->first_error == CS_OK && loop->next < loop->n) {
     int64_t index = loop->next++;
     pthread_mutex_unlock(&loop->lock);
+    if (reports) cs_progress_step(loop->stage, loop->unit, index, loop->n, NULL);
     cs_status st = loop->body(loop->user, index, worker);
     pthread_mutex_lock(&loop->lock);
     if (st != CS_OK) {
@@ -224,14 +227,23 @@ static void *parallel_worker(void *argument) {
     }
   }
   pthread_mutex_unlock(&loop->lock);
+}
+
+static void *parallel_worker(void *loop) {
+  work_in_loop(loop, false);
   return NULL;
 }
 
 cs_status cs_parallel_for(int64_t n, int threads, cs_parallel_fn body, void *user) {
+  return cs_parallel_stage(NULL, NULL, n, threads, body, user);
+}
+
+cs_status cs_parallel_stage(const char *stage, const char *unit, int64_t n, int threads,
+                            cs_parallel_fn body, void *user) {
   if (threads <= 0) threads = cs_cpu_count();
   if (threads > n) threads = (int)n;
   if (n <= 0) return CS_OK;
-  parallel_loop loop = {.body = body, .user = user, .n = n};
+  parallel_loop loop = {.body = body, .user = user, .n = n, .stage = stage, .unit = unit};
   pthread_mutex_init(&loop.lock, NULL);
   pthread_t *helpers = cs_calloc((size_t)threads, sizeof *helpers);
   int started = 0;
@@ -240,7 +252,7 @@ cs_status cs_parallel_for(int64_t n, int threads, cs_parallel_fn body, void *use
          pthread_create(&helpers[started], NULL, parallel_worker, &loop) == 0) {
     started++;
   }
-  parallel_worker(&loop);
+  work_in_loop(&loop, stage != NULL);
   for (int i = 0; i < started; i++) pthread_join(helpers[i], NULL);
   free(helpers);
   pthread_mutex_destroy(&loop.lock);

@@ -113,6 +113,9 @@ double cs_now_seconds(void); /* monotonic */
  * starting and is returned. */
 typedef cs_status (*cs_parallel_fn)(void *user, int64_t index, int worker);
 cs_status cs_parallel_for(int64_t n, int threads, cs_parallel_fn body, void *user) CS_MUST_USE;
+/* The same; the calling thread reports its items as those of a stage (base/progress.h). */
+cs_status cs_parallel_stage(const char *stage, const char *unit, int64_t n, int threads,
+                            cs_parallel_fn body, void *user) CS_MUST_USE;
 int cs_cpu_count(void); /* cores this process may use (affinity mask) */
 
 #endif

@@ -16,6 +16,7 @@ cs_status cs_file_replace(const char *path, const void *data, size_t length) CS_
 typedef struct cs_file_writer {
   char *path, *temporary; /* temporary: NULL where the file is written in place */
   int fd;
+  int64_t written, begun; /* bytes: in all, and of those that are on their way to the disk */
 } cs_file_writer;
 cs_status cs_file_writer_open(cs_file_writer *writer, const char *path) CS_MUST_USE;
 cs_status cs_file_writer_append(cs_file_writer *writer, const void *data,

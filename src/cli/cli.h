@@ -107,6 +107,11 @@ extern const cli_command cli_run, cli_profile, cli_plan, cli_inspect, cli_doctor
     cli_generate_weights, cli_report, cli_import, cli_export, cli_compare, cli_experiment,
     cli_generate, cli_trace;
 
+/* All of them, in the order in which they are told. */
+const cli_command *const *cli_commands(int *n);
+/* NULL: there is none of that name. */
+const cli_command *cli_find_command(const char *name);
+
 /* Parses argv[1…] of a command; exits with 2 after a message when the use is wrong. */
 void cli_parse(const cli_command *command, int argc, char **argv, cli_options *out);
 
@@ -115,10 +120,24 @@ extern const char *cli_command_line;
 extern double cli_started; /* seconds, monotonic, when the process started */
 double cli_now(void);
 
-/* Logger that writes to stderr (progress only on a terminal), honouring --quiet and --verbose. */
+/* Logger that writes to stderr, honouring --quiet and --verbose; progress.c. */
 const cs_logger *cli_logger(const cli_options *options);
+/* Shows what this thread's calls of the library report, on a terminal as a line that is redrawn,
+ * with --verbose elsewhere as a line a stage, with --quiet not at all. */
+void cli_show_progress(const cli_options *options);
+/* A step of the command's own: `done` of `total` units. Not while something is timed. */
+void cli_tell_progress(const char *stage, const char *unit, int64_t done, int64_t total);
+/* Erases the line, before anything else is written. */
 void cli_end_progress(void);
+/* The same from a signal handler that ends the process. */
+void cli_erase_progress_at_once(void);
 
+/* Ctrl-C and SIGTERM end the process at once or, of a command that asks, within CLI_GRACE_S: by
+ * then it has kept what it measured, or it is ended. A second one is not waited for. */
+#define CLI_GRACE_S 0.25
+void cli_catch_interrupts(bool asks);
+/* As a shell tells a command that a signal ended, where one did. */
+int cli_exit_code(cs_status status);
 /* True once Ctrl-C was pressed or SIGTERM came (of commands that ask). */
 bool cli_interrupted(void *unused);
 cs_status cli_check_interrupt(void) CS_MUST_USE;
@@ -178,7 +197,12 @@ void cli_bytes_text(char *out, size_t size, double bytes);
 void cli_print_bounds(const json_t *bounds, struct cs_strbuf *text);
 void cli_print_memory(const char *policy, const json_t *memory, struct cs_strbuf *text);
 
-/* Writes what --json asks for, if it was given: one case as a document, several as JSON lines. */
+/* Takes a case's record over. Where it is one of several it is written at once, so that whatever
+ * ends the process later leaves it. */
+cs_status cli_add_record(const cli_options *options, int n_cases, json_t *records,
+                         json_t *record) CS_MUST_USE;
+/* Writes what --json asks for, if it was given: one case as a document, several as JSON lines. At
+ * last, once all were added. */
 cs_status cli_write_records(const cli_options *options, int n_cases,
                             const json_t *records) CS_MUST_USE;
 

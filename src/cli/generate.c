@@ -198,6 +198,8 @@ static cs_status generate_all(generation *g) {
   int64_t n = (g->count + g->batch - 1) / g->batch;
   double begun = cs_now_seconds();
   for (int64_t r = 0; r < n + g->in_flight; r++) {
+    int64_t taken = r > g->in_flight ? (r - g->in_flight) * g->batch : 0;
+    cli_tell_progress("generating", "pictures", taken, g->count);
     if (r >= g->in_flight && r - g->in_flight < n) {
       CS_RETURN_IF_ERROR(take(g, r - g->in_flight));
     }
@@ -223,6 +225,7 @@ static cs_status time_requests(generation *g) {
   int64_t requests = (g->count + g->batch - 1) / g->batch;
   if (requests < LEAST_TIMED) requests = LEAST_TIMED;
   for (int w = -1; w < TIMED_WINDOWS; w++) { /* the first warms up */
+    cli_tell_progress("timing", "windows", w + 1, TIMED_WINDOWS + 1);
     for (int copies = 0; copies < 2; copies++) {
       cs_pipeline_rate rate;
       CS_RETURN_IF_ERROR(cli_check_interrupt());

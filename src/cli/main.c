@@ -1,4 +1,4 @@
-/* convsched: dispatch, interrupts, logging. One file per command beside this one. */
+/* convsched: dispatch and output. One file per command beside this one. */
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -11,11 +11,12 @@
 #include "base/base.h"
 #include "base/file.h"
 #include "cli/cli.h"
+#include "cli/help.h"
 
 static const cli_command *const commands[] = {
-    &cli_run,    &cli_profile,          &cli_plan,     &cli_report,     &cli_import,
-    &cli_export, &cli_inspect,          &cli_compare,  &cli_experiment, &cli_doctor,
-    &cli_cache,  &cli_generate_weights, &cli_generate, &cli_trace};
+    &cli_run,     &cli_profile, &cli_plan,       &cli_report,          &cli_trace,
+    &cli_inspect, &cli_compare, &cli_experiment, &cli_generate,        &cli_import,
+    &cli_export,  &cli_doctor,  &cli_cache,      &cli_generate_weights};
 #define N_COMMANDS (sizeof commands / sizeof commands[0])
 
 const char *cli_command_line = "";
@@ -46,81 +47,7 @@ static double process_started(void) {
   return age >= 0 && age < 60 ? now - age : now;
 }
 
-/* ---- Interrupts: the first asks to stop, the second stops; commands that do not ask stop ---- */
-
-static volatile sig_atomic_t interrupts;
-static volatile sig_atomic_t interrupting_signal; /* SIGINT or SIGTERM */
-
-#define SAME_INTERRUPT_S 0.5
-
-/* A signal sent to the process and to its group arrives twice and counts once. */
-static void on_interrupt(int signal_number) {
-  static double first;
-  if (interrupts == 0) {
-    first = cli_now();
-    interrupting_signal = signal_number;
-    interrupts = 1;
-  } else if (cli_now() - first > SAME_INTERRUPT_S) {
-    cli_remove_unfinished();
-    _exit(128 + signal_number);
-  }
-}
-
-static void end_at_once(int signal_number) {
-  static const char message[] = "convsched: interrupted\n";
-  ssize_t written = write(STDERR_FILENO, message, sizeof message - 1);
-  (void)written;
-  cli_remove_unfinished();
-  _exit(128 + signal_number);
-}
-
-bool cli_interrupted(void *unused) {
-  (void)unused;
-  return interrupts > 0;
-}
-
-cs_status cli_check_interrupt(void) {
-  return interrupts ? cs_error(CS_CODE_CANCELLED, "interrupted") : CS_OK;
-}
-
-/* As a shell tells a command that a signal ended. */
-static int exit_code(cs_status status) {
-  bool cancelled = cs_status_code(status) == CS_CODE_CANCELLED;
-  return cancelled && interrupts ? 128 + (int)interrupting_signal : cs_status_exit_code(status);
-}
-
 /* ---- Messages ---- */
-
-static struct { bool quiet, verbose, terminal, line_open; } console;
-
-void cli_end_progress(void) {
-  if (console.line_open) fputs("\r\033[K", stderr);
-  console.line_open = false;
-}
-
-static void write_log(void *user, cs_log_level level, const char *message) {
-  (void)user;
-  if (level == CS_LOG_PROGRESS) {
-    if (console.quiet || !console.terminal) return;
-    fprintf(stderr, "\r%s\033[K", message);
-    fflush(stderr);
-    console.line_open = true;
-    return;
-  }
-  if (console.quiet && level != CS_LOG_WARNING) return;
-  if (level == CS_LOG_DEBUG && !console.verbose) return;
-  cli_end_progress();
-  if (console.verbose) fprintf(stderr, "[%7.3f] ", cli_now() - cli_started);
-  fprintf(stderr, "convsched: %s%s\n", level == CS_LOG_WARNING ? "warning: " : "", message);
-}
-
-const cs_logger *cli_logger(const cli_options *options) {
-  static const cs_logger logger = {write_log, NULL};
-  console.quiet = options->quiet;
-  console.verbose = options->verbose;
-  console.terminal = isatty(STDERR_FILENO);
-  return &logger;
-}
 
 cs_status cli_error(cs_code code, const char *format, ...) {
   char message[2048];
@@ -137,9 +64,9 @@ cs_status cli_check_writable(const char *path) {
 }
 
 cs_status cli_write_records(const cli_options *options, int n_cases, const json_t *records) {
-  if (!options->json) return CS_OK;
-  cs_strbuf text = {0};
   bool lines = n_cases > 1;
+  if (!options->json || (lines && strcmp(options->json, "-") == 0)) return CS_OK; /* printed */
+  cs_strbuf text = {0};
   for (size_t i = 0; i < json_array_size(records); i++) {
     char *one = json_dumps(json_array_get(records, i),
                            (lines ? JSON_COMPACT : JSON_INDENT(2)) | JSON_REAL_PRECISION(9));
@@ -153,7 +80,25 @@ cs_status cli_write_records(const cli_options *options, int n_cases, const json_
   return cli_write_buffer(options->json, &text);
 }
 
+static cs_status print_line(const json_t *record) {
+  cs_strbuf text = {0};
+  char *line = json_dumps(record, JSON_COMPACT | JSON_REAL_PRECISION(9));
+  if (!line) return cs_no_memory("a record", 0);
+  cs_strbuf_printf(&text, "%s\n", line);
+  free(line);
+  return cli_write_buffer(NULL, &text);
+}
+
+cs_status cli_add_record(const cli_options *options, int n_cases, json_t *records, json_t *record) {
+  if (json_array_append_new(records, record) != 0) return cs_no_memory("a record", 0);
+  if (!options->json || n_cases < 2) return CS_OK;
+  if (strcmp(options->json, "-") == 0) return print_line(record);
+  if (cs_file_is_in_place(options->json)) return CS_OK; /* a pipe: once, at last */
+  return cli_write_records(options, n_cases, records);
+}
+
 cs_status cli_print(const char *text) {
+  cli_end_progress();
   if (fputs(text, stdout) == EOF || fflush(stdout) != 0) {
     return cs_io_error("stdout", "write", errno);
   }
@@ -174,25 +119,12 @@ cs_status cli_write_buffer(const char *path, struct cs_strbuf *text) {
 
 /* ---- Dispatch ---- */
 
-static void print_help(FILE *to) {
-  fputs(
-      "Usage: convsched COMMAND [ARGUMENT…] [OPTION…]\n\n"
-      "Runs non-linear CNNs with algorithm, stream, order and memory chosen together.\n\n"
-      "Commands:\n",
-      to);
-  for (size_t i = 0; i < N_COMMANDS; i++) {
-    fprintf(to, "  %-18s %s\n", commands[i]->name, commands[i]->summary);
-  }
-  fputs(
-      "\n`convsched COMMAND --help` tells a command's options, with an example.\n"
-      "Where a MODEL.json is wanted, a MODEL.onnx is imported in memory.\n"
-      "Exit codes: 0 ok, 1 wrong result or missed requirement, 2 usage, 3 bad input,\n"
-      "4 device, library or disk failure, 130 interrupted (Ctrl-C), 143 terminated (SIGTERM);\n"
-      "what was measured until then is kept.\n",
-      to);
+const cli_command *const *cli_commands(int *n) {
+  *n = (int)N_COMMANDS;
+  return commands;
 }
 
-static const cli_command *find_command(const char *name) {
+const cli_command *cli_find_command(const char *name) {
   for (size_t i = 0; i < N_COMMANDS; i++) {
     if (strcmp(commands[i]->name, name) == 0) return commands[i];
   }
@@ -210,28 +142,46 @@ static char *join_arguments(int argc, char **argv) {
   return line;
 }
 
+/* Options in a command's place. Those that --help does not list are for shells' completion, for
+ * packaging, and for tests. */
+static bool told_of_itself(int argc, char **argv, int *code) {
+  cs_status st = CS_OK;
+  if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+    st = cli_print_help();
+  } else if (strcmp(argv[1], "--version") == 0) {
+    printf("convsched %s\n", cs_version_string());
+  } else if (strcmp(argv[1], "--complete") == 0) {
+    st = cli_complete(argc - 2, argv + 2);
+  } else if (strcmp(argv[1], "--man-pages") == 0 && argc == 3) {
+    st = cli_write_man_pages(argv[2]);
+  } else {
+    return false;
+  }
+  *code = cs_status_exit_code(st);
+  if (st != CS_OK) fprintf(stderr, "convsched: %s\n", cs_status_message(st));
+  cs_status_free(st);
+  return true;
+}
+
 int main(int argc, char **argv) {
   cli_started = process_started();
   if (argc < 2) {
     fputs("convsched: no command given; `convsched --help` lists them\n", stderr);
     return 2;
   }
-  if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-    print_help(stdout);
-    return 0;
+  int code = 0;
+  if (told_of_itself(argc, argv, &code)) return code;
+  bool parse_only = strcmp(argv[1], "--parse-only") == 0 && argc > 2;
+  if (parse_only) {
+    argc--;
+    argv++;
   }
-  if (strcmp(argv[1], "--version") == 0) {
-    printf("convsched %s\n", cs_version_string());
-    return 0;
-  }
-  const cli_command *command = find_command(argv[1]);
+  const cli_command *command = cli_find_command(argv[1]);
   if (!command) {
     fprintf(stderr, "convsched: unknown command \"%s\"; `convsched --help` lists them\n", argv[1]);
     return 2;
   }
-  struct sigaction action = {.sa_handler = command->asks ? on_interrupt : end_at_once};
-  sigaction(SIGINT, &action, NULL);
-  sigaction(SIGTERM, &action, NULL);
+  cli_catch_interrupts(command->asks);
   cli_tell_cut_off_files();
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN); /* a write beyond `ulimit -f` is an error like that of a full disk */
@@ -239,10 +189,15 @@ int main(int argc, char **argv) {
   cli_command_line = line ? line : "convsched";
   cli_options options;
   cli_parse(command, argc - 1, argv + 1, &options);
+  if (parse_only) {
+    free(line);
+    return 0;
+  }
+  cli_show_progress(&options);
   cs_status status = cli_check_files(&options);
   if (status == CS_OK) status = command->run(&options);
   cli_end_progress();
-  int code = exit_code(status);
+  code = cli_exit_code(status);
   if (status != CS_OK) fprintf(stderr, "convsched: %s\n", cs_status_message(status));
   cs_status_free(status);
   free(line);

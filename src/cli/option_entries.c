@@ -69,10 +69,10 @@ const cli_option_entry cli_option_entries[CLI_MAX_ENTRIES] = {
      CLI_PLANNING | CLI_REPORTING | CLI_CACHE | CLI_EXPERIMENTING},
     {{"older-than", KEY_OLDER_THAN, "DAYS", 0, "Of clear: only what was not used for so long", 2},
      CLI_CACHE},
-    {{"import", KEY_IMPORT, "FILE", 0,
+    {{"import", KEY_IMPORT, "FILE.jsonl", 0,
       "First take over the measurements of an exported file of this device", 2},
      CLI_PROFILING},
-    {{"export", KEY_EXPORT, "FILE", 0,
+    {{"export", KEY_EXPORT, "FILE.jsonl", 0,
       "At last write all that is measured on this device (compressed if FILE ends in .gz)", 2},
      CLI_PROFILING},
     {{"resume", KEY_RESUME, NULL, 0,
@@ -88,7 +88,7 @@ const cli_option_entry cli_option_entries[CLI_MAX_ENTRIES] = {
     {{"depth", KEY_DEPTH, "default|full", 0,
       "full: every engine and knob, not only what the libraries recommend", 2},
      CLI_PROFILING},
-    {{"node", KEY_NODE, "NAME", 0, "Only this node (* and ? allowed, may be given again)", 2},
+    {{"node", KEY_NODE, "NODE", 0, "Only this node (* and ? allowed, may be given again)", 2},
      CLI_PROFILING | CLI_REPORTING},
     {{"table", KEY_TABLE, "resources|workspace|complementary", 0, "Which table", 2}, CLI_REPORTING},
     {{"format", KEY_FORMAT, "text|md|csv|json", 0,
@@ -117,7 +117,7 @@ const cli_option_entry cli_option_entries[CLI_MAX_ENTRIES] = {
       "Of resources: the fastest of each node (default), those worth running beside others, or all",
       2},
      CLI_REPORTING},
-    {{"profile", KEY_PROFILE, "FILE", 0, "Read this profile; no device is needed", 2},
+    {{"profile", KEY_PROFILE, "FILE.jsonl", 0, "Read this profile; no device is needed", 2},
      CLI_REPORTING},
     {{"figure", KEY_FIGURE, "NAME", 0,
       "One figure of the page: policies, gantt, sm-use, scatter, scatter-registers, "
@@ -131,15 +131,15 @@ const cli_option_entry cli_option_entries[CLI_MAX_ENTRIES] = {
      CLI_REPORTING},
     {{"paper", KEY_PAPER, NULL, 0, "Show figures of Pourghassemi et al., SPAA 2020, too", 2},
      CLI_REPORTING},
-    {{"plan", KEY_PLAN, "FILE", 0,
+    {{"plan", KEY_PLAN, "FILE.json", 0,
       "Take this plan instead of planning, by its own policy; planned anew where a candidate of it "
       "is not there any more (an error with --frozen)",
       2},
      CLI_RUNNING | CLI_INSPECTING | CLI_TRACING | CLI_GENERATING},
-    {{"weights", KEY_WEIGHTS, "FILE", 0,
-      "safetensors (default: the graph's own, else generated from the seed)", 2},
+    {{"weights", KEY_WEIGHTS, "FILE.safetensors", 0,
+      "The weights (default: the graph's own, else generated from the seed)", 2},
      CLI_RUNNING | CLI_EXPORTING | CLI_TRACING | CLI_GENERATING},
-    {{"onnx", KEY_ONNX, "FILE", 0, "Write the ONNX model here", 2}, CLI_EXPORTING},
+    {{"onnx", KEY_ONNX, "FILE.onnx", 0, "Write the ONNX model here", 2}, CLI_EXPORTING},
     {{"input", KEY_INPUT, "[NAME=]FILE", 0,
       "Input, .npy or raw f32 (default: generated from the seed); with its NAME, and given for "
       "each, "
@@ -149,8 +149,8 @@ const cli_option_entry cli_option_entries[CLI_MAX_ENTRIES] = {
     {{"output", KEY_RESULT, "[NAME=]FILE", 0,
       "Write the result, .npy or raw f32; with its NAME, where there are several", 2},
      CLI_RUNNING},
-    {{"output", KEY_OUTPUT, "FILE", 0, "Write the parameters here, safetensors", 2}, CLI_OUTPUT},
-    {{"output", KEY_OUTPUT, "FILE", 0,
+    {{"output", KEY_OUTPUT, "FILE.safetensors", 0, "Write the parameters here", 2}, CLI_OUTPUT},
+    {{"output", KEY_OUTPUT, "FILE.jsonl", 0,
       "Append a record for every cell here, JSON lines (default: the experiment's NAME.jsonl); "
       "what "
       "it holds already is not measured again",
@@ -169,8 +169,8 @@ const cli_option_entry cli_option_entries[CLI_MAX_ENTRIES] = {
     {{"retry", KEY_RETRY, NULL, 0, "Measure cells that failed before again", 2}, CLI_EXPERIMENTING},
     {{"dry-run", KEY_DRY_RUN, NULL, 0, "List the cells and what they take, and measure nothing", 2},
      CLI_EXPERIMENTING},
-    {{"output", 'o', "FILE", 0,
-      "Write the graph here (JSON) and its weights beside it, as FILE with .safetensors in place "
+    {{"output", 'o', "FILE.json", 0,
+      "Write the graph here and its weights beside it, as FILE with .safetensors in place "
       "of "
       "its extension",
       2},
@@ -214,4 +214,6 @@ const cli_option_entry cli_option_entries[CLI_MAX_ENTRIES] = {
      CLI_JSON},
     {{"quiet", KEY_QUIET, NULL, 0, "Warnings and errors only on stderr", 3}, 0},
     {{"verbose", KEY_VERBOSE, NULL, 0, "Say more on stderr", 3}, 0},
+    {{"help", KEY_HELP, NULL, 0, "Print this", 4}, 0},
+    {{"usage", KEY_USAGE, NULL, 0, "Print the options alone", 4}, 0},
 };

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "cli/help.h"
 #include "cli/options.h"
 
 typedef struct parse_state {
@@ -297,6 +298,16 @@ static bool is_planning(const cli_command *command, int key, const cli_option_en
   return ((entry->needs & CLI_PLANNING) && !for_both) || key == KEY_SAMPLES || key == KEY_PEERS;
 }
 
+/* argp would break the lines of what stands behind the options, examples too. */
+static void print_help(struct argp_state *state, const cli_command *command) {
+  cs_strbuf notes = {0};
+  cli_add_notes(command->help, &notes);
+  argp_state_help(state, stdout, ARGP_HELP_SHORT_USAGE | ARGP_HELP_PRE_DOC | ARGP_HELP_LONG);
+  bool failed = notes.failed || printf("\n%s", notes.data ? notes.data : "") < 0;
+  cs_strbuf_free(&notes);
+  exit(failed || fflush(stdout) != 0 ? 4 : 0);
+}
+
 static error_t parse_option(int key, char *text, struct argp_state *state) {
   parse_state *parse = state->input;
   cli_options *out = parse->out;
@@ -406,6 +417,12 @@ static error_t parse_option(int key, char *text, struct argp_state *state) {
     case KEY_DEPTH:
       set_depth(state, out, text);
       return 0;
+    case KEY_HELP:
+      print_help(state, parse->command);
+      return 0;
+    case KEY_USAGE:
+      argp_state_help(state, stdout, ARGP_HELP_USAGE | ARGP_HELP_EXIT_OK);
+      return 0;
     case ARGP_KEY_ARG:
       if (out->models.n == parse->command->max_models) {
         argp_error(state, "unexpected argument \"%s\"", text);
@@ -437,6 +454,10 @@ static void set_defaults(cli_options *out) {
   if (out->n_precisions == 0) out->precisions[out->n_precisions++] = CS_PRECISION_F32;
 }
 
+bool cli_takes(const cli_command *command, const cli_option_entry *entry) {
+  return entry->needs == 0 || (entry->needs & command->options);
+}
+
 void cli_parse(const cli_command *command, int argc, char **argv, cli_options *out) {
   *out = (cli_options){.policy = NULL,
                        .device = "auto",
@@ -452,8 +473,7 @@ void cli_parse(const cli_command *command, int argc, char **argv, cli_options *o
   struct argp_option taken[CLI_MAX_ENTRIES + 1] = {{0}};
   int n = 0;
   for (const cli_option_entry *entry = cli_option_entries; entry->option.name; entry++) {
-    bool fits = entry->needs == 0 || (entry->needs & command->options);
-    if (fits && n < CLI_MAX_ENTRIES) taken[n++] = entry->option;
+    if (cli_takes(command, entry) && n < CLI_MAX_ENTRIES) taken[n++] = entry->option;
   }
   struct argp argp = {.options = taken,
                       .parser = parse_option,
@@ -464,6 +484,6 @@ void cli_parse(const cli_command *command, int argc, char **argv, cli_options *o
   snprintf(name, sizeof name, "convsched %s", command->name);
   argv[0] = name;
   argp_err_exit_status = 2;
-  argp_parse(&argp, argc, argv, 0, NULL, &state);
+  argp_parse(&argp, argc, argv, ARGP_NO_HELP, NULL, &state);
   set_defaults(out);
 }

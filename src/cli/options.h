@@ -77,6 +77,8 @@ enum {
   KEY_FORCE,
   KEY_TIME,
   KEY_RUNS,
+  KEY_HELP = '?',
+  KEY_USAGE = 0x200,
 };
 
 typedef struct cli_option_entry {
@@ -85,6 +87,9 @@ typedef struct cli_option_entry {
 } cli_option_entry;
 #define CLI_MAX_ENTRIES 96
 extern const cli_option_entry cli_option_entries[CLI_MAX_ENTRIES]; /* ended by a name of NULL */
+
+/* Whether the command takes the option. */
+bool cli_takes(const cli_command *command, const cli_option_entry *entry);
 
 /* Ends the program with status 2 where the value is wrong. */
 error_t cli_parse_report_option(const cli_command *command, int key, char *text,

@@ -128,7 +128,8 @@ static cs_status profile_case(const cli_options *options, cs_device *device, con
   json_t *report = json_loads(text, 0, NULL);
   cs_string_free(text);
   if (!report) return cs_no_memory("a report", 0);
-  json_array_append_new(reports, report);
+  int n_cases = options->models.n * options->n_batches * options->n_precisions;
+  CS_RETURN_IF_ERROR(cli_add_record(options, n_cases, reports, report));
   bool printed = options->json && strcmp(options->json, "-") == 0;
   return printed ? CS_OK : print_report(report);
 }

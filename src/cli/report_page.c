@@ -62,6 +62,13 @@ typedef struct page_run {
   char *no_plans; /* why there are none; NULL */
 } page_run;
 
+/* Consumes `reason`. */
+static cs_status tell_no_plans(page_run *page, cs_status reason) {
+  cs_status st = cs_strdup_to(cs_status_message(reason), &page->no_plans);
+  cs_status_free(reason);
+  return st;
+}
+
 /* A profile without a device is that of a simulated one; what it is not enough for is told on the
  * page. */
 static cs_status open_device(page_run *page) {
@@ -78,7 +85,7 @@ static cs_status open_device(page_run *page) {
   free(text);
   page->run.simulated = true;
   if (cs_status_code(st) != CS_CODE_BAD_INPUT) return st;
-  return cs_strdup_to(cs_status_message(st), &page->no_plans);
+  return tell_no_plans(page, st);
 }
 
 /* Of what is missing in a profile, or forbidden to be measured, the page tells; nothing else is
@@ -91,9 +98,7 @@ static cs_status make_plans(page_run *page) {
                      "a plan's results are wrong, so there is no page; `convsched run` says where");
   }
   if (cs_status_code(st) != CS_CODE_NOT_FOUND) return st;
-  cs_status copied = cs_strdup_to(cs_status_message(st), &page->no_plans);
-  cs_status_free(st);
-  return copied;
+  return tell_no_plans(page, st);
 }
 
 /* ---- The page ---- */

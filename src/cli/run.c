@@ -71,6 +71,7 @@ static cs_status sample_all(run_case *run) {
   }
   for (int s = 0; s < run->options->samples; s++) {
     CS_RETURN_IF_ERROR(cli_check_interrupt());
+    cli_tell_progress("sampling", "samples", s, run->options->samples);
     for (int i = 0; i < run->n; i++) {
       run_contender *contender = &run->contenders[i];
       CS_RETURN_IF_ERROR(
@@ -197,6 +198,7 @@ void run_free_case(run_case *run) {
 /* ---- All cases ---- */
 
 typedef struct run_totals {
+  int n_cases;
   json_t *records;
   bool passed;
   bool first;             /* no case has been run yet */
@@ -233,7 +235,7 @@ static cs_status run_one(const cli_options *options, cs_device *device, const cs
     CS_TRY(st, cli_print(table), done);
   }
   CS_TRY(st, run_record(&run, &record), done);
-  json_array_append_new(totals->records, record);
+  st = cli_add_record(options, totals->n_cases, totals->records, record);
 done:
   if (st == CS_OK) {
     st = more;
@@ -269,6 +271,7 @@ static cs_status run_command(const cli_options *options) {
   cs_device *device = NULL;
   run_totals totals = {.records = json_array(), .passed = true, .first = true};
   int n_cases = options->models.n * options->n_batches * options->n_precisions;
+  totals.n_cases = n_cases;
   if (n_cases > 1 &&
       (options->outputs.n || options->inputs.n || options->dumps.n || options->plan)) {
     CS_FAIL(st, done, CS_CODE_USAGE,

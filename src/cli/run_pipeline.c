@@ -86,6 +86,7 @@ static cs_status take_windows(cs_pipeline *pipeline, int64_t batch, double windo
   }
   for (int i = 0; i < WINDOWS; i++) {
     for (int k = 0; k < n; k++) {
+      cli_tell_progress("windows of requests", "windows", i * n + k, WINDOWS * n);
       CS_RETURN_IF_ERROR(take_window(pipeline, batch, i, &all[(k + i) % n]));
     }
   }

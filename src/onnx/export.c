@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/progress.h"
 #include "onnx/model.h"
 #include "onnx/wire.h"
 #include "onnx/wire_write.h"
@@ -283,6 +284,7 @@ cs_status cs_onnx_export_write(const cs_onnx_export *model, const cs_onnx_elemen
   CS_TRY(st, cs_file_writer_open(&file, path), done);
   CS_TRY(st, cs_file_writer_append(&file, model->head.data, model->head.length), done);
   for (int i = 0; i < model->n_params; i++) {
+    cs_progress_step("writing the model", "parameters", i, model->n_params, NULL);
     CS_TRY(st, write_param(model, elements, i, &file), done);
   }
   st = cs_file_writer_commit(&file);

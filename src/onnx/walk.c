@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/progress.h"
 #include "onnx/import.h"
 
 static cs_status graph_missing(cs_onnx_import *import, const char *format, ...)
@@ -277,7 +278,10 @@ cs_status cs_onnx_walk(cs_onnx_model *model, cs_onnx_import *import) {
   for (size_t i = 0; i < graph->n_value_info; i++) note_told_shape(import, graph->value_info[i]);
   for (size_t i = 0; i < graph->n_output; i++) note_told_shape(import, graph->output[i]);
   CS_RETURN_IF_ERROR(cs_onnx_name_nodes(import));
-  for (size_t i = 0; i < graph->n_node; i++) CS_RETURN_IF_ERROR(cs_onnx_visit(import, (int)i));
+  for (size_t i = 0; i < graph->n_node; i++) {
+    cs_progress_step("import", "nodes", (int64_t)i, (int64_t)graph->n_node, NULL);
+    CS_RETURN_IF_ERROR(cs_onnx_visit(import, (int)i));
+  }
   return check_outputs(import);
 }
 

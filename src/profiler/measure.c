@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/progress.h"
 #include "profiler/measure_data.h"
 #include "profiler/measure_session.h"
 #include "profiler/profiling.h"
@@ -55,6 +56,13 @@ void cs_measure_report_add(const cs_measure_report *more, cs_measure_report *to)
 
 bool cs_measuring_cancelled(const cs_measuring *measuring) {
   return measuring->options->cancelled && measuring->options->cancelled(measuring->options->user);
+}
+
+void cs_measuring_tell(const cs_measuring *measuring, const char *operation,
+                       const char *candidate) {
+  if (!measuring->stage) return;
+  cs_progress_step(measuring->stage, "operations", measuring->at, measuring->of, "%s%s%s",
+                   operation, candidate ? "  " : "", candidate ? candidate : "");
 }
 
 /* ---- Recording ---- */
@@ -154,18 +162,6 @@ done:;
 
 /* ---- All operations ---- */
 
-static void show_progress(const cs_measuring *m, const cs_operation *operation, int index, int n,
-                          double start) {
-  char rate[96] = "";
-  double seconds = cs_now_seconds() - start;
-  if (index > 0 && seconds > 0) {
-    snprintf(rate, sizeof rate, "  %.1f operations/s, about %.0f s remaining", index / seconds,
-             seconds / index * (n - index));
-  }
-  cs_log(m->logger, CS_LOG_PROGRESS, "profiling %d/%d  %s (%s), %d candidates%s", index + 1, n,
-         operation->name, cs_op_name(operation->desc->op), operation->n_trials, rate);
-}
-
 /* Reports the operation unless an earlier call, for the same threads, did so. */
 static cs_status report_operation(const cs_wanted *wanted, const char *signature, bool cached) {
   char *key = NULL;
@@ -184,16 +180,19 @@ static cs_status report_operation(const cs_wanted *wanted, const char *signature
 
 cs_status cs_measure_operations(cs_measuring *m, cs_operation *operations, int n) {
   const int batch = cs_cpu_count() > 8 ? cs_cpu_count() : 8;
-  double start = cs_now_seconds();
+  m->stage = "profiling";
+  m->of = n;
   for (int first = 0; first < n; first += batch) {
     int count = n - first < batch ? n - first : batch;
     if (cs_measuring_cancelled(m)) {
       return cs_error(CS_CODE_CANCELLED, "profiling was interrupted; what was measured is kept");
     }
-    cs_log(m->logger, CS_LOG_PROGRESS, "profiling %d/%d  preparing candidates", first + 1, n);
+    m->at = first;
+    cs_measuring_tell(m, "preparing candidates", NULL);
     CS_RETURN_IF_ERROR(cs_prepare_operations(m, &operations[first], count, 0));
     for (int i = first; i < first + count; i++) {
-      show_progress(m, &operations[i], i, n, start);
+      m->at = i;
+      cs_measuring_tell(m, operations[i].name, NULL);
       CS_RETURN_IF_ERROR(cs_retire_candidates(m, &operations[i]));
       CS_RETURN_IF_ERROR(cs_measure_operation(m, &operations[i]));
       cs_operation_clear(m->backend, &operations[i]);

@@ -54,7 +54,11 @@ typedef struct cs_measuring {
   int64_t scrub_bytes;
   double scrub_us; /* what that takes */
   cs_anchor *anchor;
+  const char *stage; /* as progress names it; NULL: nothing is reported */
+  int at, of;        /* the operation, set or the like under way, and how many there are */
 } cs_measuring;
+/* Reports that. `candidate` NULL: nothing to tell of one. Not while something is timed. */
+void cs_measuring_tell(const cs_measuring *measuring, const char *operation, const char *candidate);
 bool cs_measuring_cancelled(const cs_measuring *measuring);
 /* Measures the operations (those that the profile does not cover yet). */
 cs_status cs_measure_operations(cs_measuring *measuring, cs_operation *operations,

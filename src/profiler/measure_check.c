@@ -204,6 +204,7 @@ cs_status cs_checker_check_all(const cs_measuring *measuring, cs_op_buffers *buf
         st = cs_error(CS_CODE_CANCELLED, "profiling was interrupted; what was measured is kept");
         break;
       }
+      cs_measuring_tell(measuring, operation->name, trial->candidate.id);
       st = cs_annotate(run_trial(buffers, checker, trial), "%s: candidate %s: ", operation->name,
                        trial->candidate.id);
       if (trial->held) held[n++] = trial;

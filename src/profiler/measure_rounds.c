@@ -27,6 +27,7 @@ typedef struct chain_plan {
 typedef struct timing {
   cs_measuring *measuring;
   cs_op_buffers *buffers;
+  const char *name;  /* of the operation */
   cs_trial **trials; /* those still in */
   int n;
   chain_plan plan;
@@ -168,6 +169,7 @@ static cs_status round_one(timing *t) {
       st = cancelled_error();
       break;
     }
+    cs_measuring_tell(t->measuring, t->name, trial->candidate.id);
     st = first_samples(t, trial, samples);
     if (st == CS_OK) {
       t->trials[kept++] = trial;
@@ -189,6 +191,7 @@ static cs_status round_two(timing *t) {
   for (int s = 0; s < samples; s++) {
     for (int i = 0; i < t->n; i++) {
       if (cs_measuring_cancelled(t->measuring)) return cancelled_error();
+      cs_measuring_tell(t->measuring, t->name, t->trials[i]->candidate.id);
       double us = 0;
       CS_RETURN_IF_ERROR(sample_cold(t, t->trials[i], &us));
       t->trials[i]->samples[s] = us;
@@ -220,6 +223,7 @@ static cs_status finals(timing *t) {
   CS_RETURN_IF_ERROR(cs_sweeps_begin(&sweeps, anchor));
   while (!cs_sweeps_done(&sweeps, wanted)) {
     if (cs_measuring_cancelled(t->measuring)) return cancelled_error();
+    cs_measuring_tell(t->measuring, t->name, "finals");
     CS_RETURN_IF_ERROR(sweep(t, sweeps.n));
     CS_RETURN_IF_ERROR(cs_sweeps_end_one(&sweeps, anchor));
   }
@@ -282,7 +286,7 @@ static cs_status doubt_slow_checks(const cs_op_buffers *buffers, cs_operation *o
 }
 
 cs_status cs_time_trials(cs_measuring *measuring, cs_op_buffers *buffers, cs_operation *operation) {
-  timing t = {.measuring = measuring, .buffers = buffers};
+  timing t = {.measuring = measuring, .buffers = buffers, .name = operation->name};
   t.trials = cs_calloc((size_t)operation->n_trials, sizeof(cs_trial *));
   if (!t.trials) return cs_no_memory("trials", (size_t)operation->n_trials * sizeof(cs_trial *));
   cs_status st = doubt_slow_checks(buffers, operation);

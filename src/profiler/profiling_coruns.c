@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/progress.h"
 #include "profiler/corun.h"
 
 /* Time for samples: of a whole call, and the least and most of a set. */
@@ -195,17 +196,6 @@ static cs_status find_uninspected(coruns_pass *pass, const cs_corun_set *sets, i
   return CS_OK;
 }
 
-static void show_progress(const coruns_pass *pass, int index) {
-  char rate[64] = "";
-  double seconds = cs_now_seconds() - pass->start;
-  if (index > 0 && seconds > 0) {
-    snprintf(rate, sizeof rate, "  %.1f sets/s, about %.0f s remaining", index / seconds,
-             seconds / index * (pass->n_wanted - index));
-  }
-  cs_log(pass->profiling->logger, CS_LOG_PROGRESS, "co-runs%s %d/%d%s",
-         pass->inspecting ? " traced" : "", index + 1, pass->n_wanted, rate);
-}
-
 static cs_status measure_set(cs_corun_group *group, const cs_corun_set *set) {
   cs_corun_case *c = NULL;
   CS_RETURN_IF_ERROR(cs_corun_case_create(group, set, &c));
@@ -242,7 +232,8 @@ static cs_status run_block(coruns_pass *pass, const cs_corun_set *all, int first
       st = cs_error(CS_CODE_CANCELLED, "profiling was interrupted; what was measured is kept");
       break;
     }
-    show_progress(pass, i);
+    cs_progress_step(pass->inspecting ? "co-runs traced" : "co-runs", "sets", i, pass->n_wanted,
+                     NULL);
     const cs_corun_set *set = pass->wanted[i];
     st = pass->inspecting ? cs_corun_inspect(&group, set, set - all < COUNTED_SETS)
                           : measure_set(&group, set);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/progress.h"
 #include "profiler/profiling_in_flight.h"
 #include "profiler/profiling_operations.h"
 
@@ -170,8 +171,7 @@ static cs_status measure_all(const in_flight_pass *pass, const cs_distinct_op *o
       pass->report->left_out += n - i;
       return CS_OK;
     }
-    cs_log(pass->profiling->logger, CS_LOG_PROGRESS, "candidates with %d in flight %d/%d",
-           pass->in_flight, i + 1, n);
+    cs_progress_step("profiling in flight", "operations", i, n, "%d in flight", pass->in_flight);
     cs_status st = measure_operation(pass, &ops[i]);
     if (cs_status_code(st) != CS_CODE_NO_MEMORY) {
       CS_RETURN_IF_ERROR(st);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/progress.h"
 #include "profiler/profiling_operations.h"
 
 #define MOST_CANDIDATES 512
@@ -117,16 +118,12 @@ static cs_status inspect_all(kernels_pass *pass, const cs_distinct_op *ops, cons
   const cs_candidate **candidates = cs_calloc(MOST_CANDIDATES, sizeof *candidates);
   if (!candidates) return cs_no_memory("candidates", MOST_CANDIDATES * sizeof *candidates);
   cs_status st = CS_OK;
-  double start = cs_now_seconds();
   for (int i = 0; i < n && st == CS_OK; i++) {
-    double spent = cs_now_seconds() - start;
     if (cs_measuring_cancelled(pass->measuring)) {
       st = cs_error(CS_CODE_CANCELLED, "profiling was interrupted; what was measured is kept");
       break;
     }
-    cs_log(pass->profiling->logger, CS_LOG_PROGRESS, "%s %d/%d%s%.0f s remaining",
-           pass->counters ? "counters" : "kernels", i + 1, n, i > 0 ? "  about " : "  at most ",
-           i > 0 ? spent / i * (n - i) : 0.1 * n);
+    cs_progress_step(pass->counters ? "counters" : "kernels", "operations", i, n, NULL);
     const cs_distinct_op *op = &ops[wanted[i]];
     int n_candidates = candidates_of(pass, op->signature, candidates);
     if (n_candidates > 0) st = inspect(pass, op->task, candidates, n_candidates);

@@ -225,7 +225,7 @@ static cs_status graph(const cs_view *view, cs_html *page) {
 static cs_status tell_devices(const cs_view *view, cs_html *page) {
   char *devices = NULL;
   CS_RETURN_IF_ERROR(cs_view_peer_devices(view, &devices));
-  const char *here = cs_report_device_name(view->report);
+  const char *here = cs_view_device_name(view);
   if (strcmp(devices, here) != 0) {
     cs_html_missing(page, view->bench, "records of this device, %s; these are of %s", here,
                     devices);
@@ -296,7 +296,7 @@ cs_status cs_report_page(const cs_view *view, char **out) {
   *out = NULL;
   if (view->nodes) CS_TRY(st, cs_view_candidates_of(view, &candidates), done);
   snprintf(subtitle, sizeof subtitle, "Batch %lld, %s, %s", (long long)report->graph->batch,
-           cs_precision_name(report->precision), cs_report_device_name(report));
+           cs_precision_name(report->precision), cs_view_device_name(view));
   cs_html_open(&page, report->graph->name, subtitle);
   CS_TRY(st, sections(view, view->nodes ? &candidates : NULL, &page), done);
   st = cs_html_close(&page, out);

@@ -8,6 +8,7 @@
 
 #define LEAST_KEPT 6      /* characters of a cut text: of fewer nothing is understood */
 #define LEAST_WIDTH 640.0 /* pixels; narrower, text of a wide figure could not be read */
+#define MOST_SHRUNK 1200.0
 
 /* ---- Text ---- */
 
@@ -124,6 +125,12 @@ static void begin(cs_strbuf *out, const char *element, const char *class) {
   if (class) cs_strbuf_printf(out, " class=\"%s\"", class);
 }
 
+/* Below this it scrolls: a figure of about a page's width shrinks, one of several pages does not.
+ */
+static double least_width(double width) {
+  return width > MOST_SHRUNK ? width : fmin(0.9 * width, LEAST_WIDTH);
+}
+
 void cs_svg_open(cs_strbuf *out, const cs_svg_head *head) {
   cs_markup_raw(out, head->style ? "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 "
                                  : "<svg viewBox=\"0 0 ");
@@ -135,7 +142,7 @@ void cs_svg_open(cs_strbuf *out, const cs_svg_head *head) {
   attribute(out, "height", head->height);
   cs_strbuf_printf(out, " id=\"%s\" class=\"figure\"", head->id);
   if (head->frame) {
-    cs_strbuf_printf(out, " style=\"min-width:%dpx\"", (int)fmin(0.9 * head->width, LEAST_WIDTH));
+    cs_strbuf_printf(out, " style=\"min-width:%dpx\"", (int)least_width(head->width));
   }
   cs_markup_raw(out, " role=\"group\" aria-label=\"");
   cs_markup_text(out, head->label);

@@ -34,3 +34,8 @@ void cs_view_short_name(const char *name, char out[64]) {
 bool cs_view_has_sms(const cs_view *view) {
   return view->report->device->unit.registers > 0;
 }
+
+const char *cs_view_device_name(const cs_view *view) {
+  const char *name = view->report->device->name;
+  return name[0] ? name : cs_report_device_name(view->report);
+}

@@ -118,6 +118,8 @@ cs_status cs_tabulate_scatter(const cs_view *view, cs_table *out) CS_MUST_USE;
 cs_status cs_tabulate_policies(const cs_view *view, cs_table *out) CS_MUST_USE;
 cs_status cs_tabulate_peers(const cs_view *view, cs_table *out) CS_MUST_USE;
 
+/* As it calls itself, else as the profile does. */
+const char *cs_view_device_name(const cs_view *view);
 bool cs_view_has_sms(const cs_view *view); /* the device has SMs, and what one has is known */
 /* Whether an operation's tasks can be told by SM resources: the device has them, kernels are known.
  */

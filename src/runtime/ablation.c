@@ -3,6 +3,7 @@
  * schedules. To add a variant: a function that makes it and a line in `variants`. */
 #include <jansson.h>
 
+#include "base/progress.h"
 #include "runtime/planning.h"
 #include "runtime/search.h"
 
@@ -233,6 +234,7 @@ static cs_status measure(cs_bench *bench, const mixture *m, json_t *list) {
   CS_RETURN_IF_ERROR(cs_bench_set(bench, CS_BENCH_BEST, m->base));
   for (int v = 0; v < N_VARIANTS; v++) {
     if (variants[v].applies && !variants[v].applies(m)) continue;
+    cs_progress_step("ablation", "variants", v, N_VARIANTS, "%s", variants[v].name);
     CS_RETURN_IF_ERROR(measure_one(bench, m, v, list));
   }
   return CS_OK;

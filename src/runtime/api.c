@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/progress.h"
 #include "runtime/params.h"
 #include "scheduler/policy.h"
 
@@ -23,6 +24,10 @@ static cs_status shape_of(int rank, const int64_t *dims, cs_shape *out) {
   out->rank = rank;
   for (int d = 0; d < rank; d++) out->dims[d] = dims[d];
   return CS_OK;
+}
+
+void cs_progress_watch(cs_progress_fn report, void *user) {
+  cs_progress_set_watcher(report, user);
 }
 
 cs_status cs_array_load(const char *path, int rank, const int64_t *dims, float **out) {

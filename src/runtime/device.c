@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/progress.h"
 #include "base/ranges.h"
 
 static const cs_backend_entry *find_backend(const char *name, size_t length) {
@@ -79,6 +80,7 @@ cs_status cs_device_open(const char *spec, const cs_logger *logger, cs_device **
   cs_device *device = cs_calloc(1, sizeof *device);
   if (!device) return cs_no_memory("a device", sizeof *device);
   if (logger) device->logger = *logger;
+  cs_progress_step("opening the device", NULL, 0, 0, "%s", spec ? spec : "auto");
   if (!spec || strcmp(spec, "auto") == 0) {
     CS_TRY(st, open_auto(logger, &device->backend), done);
   } else {
@@ -130,6 +132,7 @@ cs_status cs_device_profile(cs_device *device, const char *directory, cs_profile
   device->profile_directory = NULL;
   CS_RETURN_IF_ERROR(cs_strdup_to(wanted, &device->profile_directory));
   const cs_device_info *info = device->backend->vtable->info(device->backend);
+  cs_progress_step("reading measurements", NULL, 0, 0, "%s", directory ? directory : "");
   CS_RETURN_IF_ERROR(cs_profile_open(directory, info->identity, &device->logger, &device->profile));
   *out = device->profile;
   return CS_OK;

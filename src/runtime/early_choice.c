@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/progress.h"
 #include "runtime/search.h"
 #include "runtime/timed_pair.h"
 
@@ -77,6 +78,7 @@ static cs_status measure_on(cs_session *session, cs_bench *bench, const cs_confi
   cs_profile *profile = session->device->profile;
   CS_RETURN_IF_ERROR(
       cs_session_check_cancelled(session, "timing a plan with and without early beginnings"));
+  cs_progress_step("timing early beginnings", NULL, 0, 0, "%s", session->settings.policy);
   cs_status st = time_both(bench, early, &p);
   cs_code code = cs_status_code(st);
   if (code == CS_CODE_NOT_FOUND || code == CS_CODE_NO_MEMORY) {

@@ -6,6 +6,7 @@
 #include "backend/reference/reference.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/progress.h"
 #include "runtime/session.h"
 
 typedef struct double_run {
@@ -82,6 +83,7 @@ static cs_status run_double(double_run *run, const float *const *inputs) {
   }
   for (int n = 0; n < graph->n_nodes; n++) {
     const cs_node *node = &graph->nodes[n];
+    cs_progress_step("float64 reference", "nodes", n, graph->n_nodes, "%s", node->name);
     CS_RETURN_IF_ERROR(cs_annotate(compute_node(run, n), "%s in float64: ", node->name));
     for (int i = 0; i < node->n_inputs; i++) {
       if (--run->readers_left[node->inputs[i]] > 0) continue;

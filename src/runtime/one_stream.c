@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/progress.h"
 #include "runtime/planning.h"
 #include "runtime/timed_pair.h"
 #include "scheduler/configuration.h"
@@ -107,6 +108,7 @@ static cs_status sample(const cs_session *session, const cs_realised realised[N_
   *n = 0;
   while (*n < SAMPLES && (*n < LEAST_SAMPLES || cs_now_seconds() - begun < MOST_SECONDS)) {
     CS_RETURN_IF_ERROR(cs_session_check_cancelled(session, "the comparison with one stream"));
+    cs_progress_step("timing one stream", "samples", *n, SAMPLES, "%s", session->settings.policy);
     for (int s = 0; s < N_SIDES; s++) {
       CS_RETURN_IF_ERROR(vtable->schedule_latency(realised[s].schedule, 1, &discarded));
       CS_RETURN_IF_ERROR(vtable->schedule_latency(realised[s].schedule, 1, &samples[s][*n]));

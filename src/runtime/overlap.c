@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
+#include "base/progress.h"
 #include "runtime/session.h"
 #include "scheduler/task_labels.h"
 
@@ -200,6 +201,7 @@ cs_status cs_session_overlap_json(cs_session *session, char **out) {
          done);
   CS_TRY(st, ask_kernels(&t), done);
   for (int r = 0; r < TRACED_RUNS; r++) {
+    cs_progress_step("traced runs", "runs", r, TRACED_RUNS, NULL);
     CS_TRY(st, trace_once(&t, &t.runs[r * (t.n_blocks + 1)]), done);
   }
   CS_TRY(st, take_medians(&t), done);

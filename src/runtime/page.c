@@ -159,7 +159,7 @@ static cs_status environment(cs_page *page, const cs_page_options *options) {
   const cs_device_info *device = input->device;
   json_t *out = page->view.environment = json_object();
   if (!out) return cs_no_memory("an environment", 0);
-  tell(out, "device", cs_report_device_name(input));
+  tell(out, "device", cs_view_device_name(&page->view));
   tell(out, "identity", cs_profile_identity(input->profile));
   snprintf(text, sizeof text, "%d", device->units);
   if (device->units > 0) tell(out, "SMs or cores", text);
@@ -188,6 +188,7 @@ static cs_status gather(cs_page *page, cs_device *device, const cs_graph *graph,
   bool simulated = device && cs_device_is_simulated(device);
   CS_RETURN_IF_ERROR(
       cs_report_source_open(device, graph, session, &options->report, &page->source));
+  page->view.report = &page->source.input;
   CS_RETURN_IF_ERROR(read_peers(page, options->peers_path));
   CS_RETURN_IF_ERROR(find_nodes(page));
   CS_RETURN_IF_ERROR(commands(page));
@@ -196,7 +197,6 @@ static cs_status gather(cs_page *page, cs_device *device, const cs_graph *graph,
   CS_RETURN_IF_ERROR(cs_strdup_to(options->no_plans ? options->no_plans : "no policy was asked for",
                                   &page->no_plans));
   cs_view *view = &page->view;
-  view->report = &page->source.input;
   view->no_nodes = page->no_nodes;
   view->policies = page->policies;
   view->no_plans = page->no_plans;
@@ -278,7 +278,7 @@ static cs_status figure_data(const cs_view *view, const cs_figure *figure, cs_re
   if (st == CS_OK) {
     cs_table_title(&table, "%s: %s, batch %lld, %s, %s", figure->title, view->report->bound->name,
                    (long long)view->report->bound->batch,
-                   cs_precision_name(view->report->precision), cs_report_device_name(view->report));
+                   cs_precision_name(view->report->precision), cs_view_device_name(view));
   }
   st = cs_report_give(cs_annotate(st, "figure %s: ", figure->name), &table, &report);
   if (st == CS_OK) st = cs_report_format_text(report, format, out);

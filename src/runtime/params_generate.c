@@ -214,7 +214,7 @@ cs_status cs_params_generate(const cs_graph *graph, uint64_t seed, cs_params **o
   CS_TRY(st, cs_params_create(graph, &params), done);
   CS_TRY(st, find_roles(graph, &roles), done);
   generation job = {graph, seed, params, roles};
-  CS_TRY(st, cs_parallel_for(graph->n_nodes, 0, fill_node, &job), done);
+  CS_TRY(st, cs_parallel_stage("weights", "nodes", graph->n_nodes, 0, fill_node, &job), done);
   *out = params, params = NULL;
 done:
   cs_params_destroy(params);

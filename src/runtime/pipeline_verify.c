@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/progress.h"
 #include "runtime/pipeline.h"
 #include "runtime/verify.h"
 
@@ -185,7 +186,10 @@ cs_status cs_pipeline_verify(cs_pipeline *pipeline, cs_pipeline_check *out) {
   back = cs_session_set_inputs(session, (const float *const *)c.examples[0].inputs, c.input_sizes,
                                c.n_inputs);
   if (st != CS_OK) goto done;
-  for (int round = 0; round < ROUNDS; round++) CS_TRY(st, check_round(&c, round, times), done);
+  for (int round = 0; round < ROUNDS; round++) {
+    cs_progress_step("checking requests in flight", "rounds", round, ROUNDS, NULL);
+    CS_TRY(st, check_round(&c, round, times), done);
+  }
 done:
   free_checking(&c);
   if (st != CS_OK) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/progress.h"
 #include "profiler/partition.h"
 #include "profiler/profiling.h"
 #include "profiler/profiling_in_flight.h"
@@ -161,10 +162,12 @@ static cs_status search_and_plan(cs_session *session, cs_policy_input *input) {
     CS_RETURN_IF_ERROR(cs_search_schedules(session, input));
   }
   CS_RETURN_IF_ERROR(find_schedules(session, input));
+  cs_progress_step("planning", NULL, 0, 0, "%s", session->settings.policy);
   return cs_plan_make(&cs_policy_coselect, input, &session->planned.plan);
 }
 
 static cs_status price_and_plan(cs_session *session, const cs_policy_input *input) {
+  cs_progress_step("planning", NULL, 0, 0, "%s", session->settings.policy);
   CS_RETURN_IF_ERROR(cs_plan_make(&cs_policy_ios, input, &session->planned.plan));
   const cs_stage_report *stages = &session->stages;
   /* News where something was measured, or where there is a device that it could be on. */

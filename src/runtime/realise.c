@@ -93,8 +93,9 @@ static cs_status prepare_all(const cs_program *program, const cs_plan *plan, cs_
     out->exec_of[p] = e;
   }
   work.execs = out->execs;
-  st = cs_parallel_for(out->n_execs, out->backend->vtable->info(out->backend)->prepare_threads,
-                       prepare_one, &work);
+  st = cs_parallel_stage("preparing", "candidates", out->n_execs,
+                         out->backend->vtable->info(out->backend)->prepare_threads, prepare_one,
+                         &work);
   if (st == CS_OK) st = find_missing(program, plan, work.refused, out);
 done:
   for (int e = 0; work.refused && e < out->n_execs; e++) cs_status_free(work.refused[e]);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/progress.h"
 #include "runtime/safetensors.h"
 
 static const char *format_dtype(cs_dtype dtype) {
@@ -87,6 +88,7 @@ done:
 
 typedef struct pieces {
   cs_file_writer file;
+  int64_t written, all; /* bytes of elements */
   cs_dtype dtype;
   cs_safetensors_fill fill;
   const void *user;
@@ -105,6 +107,8 @@ static cs_status write_item(pieces *to, const cs_safetensors_item *item) {
     }
     convert(from, count, to->dtype, to->converted);
     size_t bytes = (size_t)(count * cs_dtype_size(to->dtype));
+    cs_progress_step("writing weights", "bytes", to->written, to->all, "%s", item->name);
+    to->written += (int64_t)bytes;
     CS_RETURN_IF_ERROR(cs_file_writer_append(&to->file, to->converted, bytes));
   }
   return CS_OK;
@@ -125,6 +129,7 @@ cs_status cs_safetensors_write(const char *path, cs_dtype dtype, const cs_safete
     goto done;
   }
   uint64_t length_field = header_bytes;
+  to.all = data_bytes;
   CS_TRY(st, cs_file_writer_open(&to.file, path), done);
   CS_TRY(st, cs_file_writer_append(&to.file, &length_field, sizeof length_field), done);
   CS_TRY(st, cs_file_writer_append(&to.file, header, header_bytes), done);

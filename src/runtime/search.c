@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/progress.h"
 #include "runtime/planning.h"
 
 #define QUICK_SAMPLES 2 /* pairs after which most are seen to be no faster */
@@ -43,10 +44,9 @@ cs_status cs_search_check_cancelled(const cs_search *s) {
 }
 
 static void show_progress(const cs_search *s) {
-  cs_log(&s->session->device->logger, CS_LOG_PROGRESS,
-         "searching: %d schedules measured, %d taken, %.1f us (at first %.1f), at most %.0f s more",
-         s->measured, s->accepted, s->best_us, s->begun_us,
-         fmax(0, s->seconds - (cs_now_seconds() - s->begun)));
+  cs_progress_timed("search", "schedules", s->measured, s->session->settings.options.search_steps,
+                    cs_now_seconds() - s->begun, s->seconds, "%d taken, best %.1f us (first %.1f)",
+                    s->accepted, s->best_us, s->begun_us);
 }
 
 /* *fits false: it does not hold the limits, or the device has no room for it; *why says so where it

@@ -2,6 +2,7 @@
  * samples. What is measured here is what counts as confirmed. */
 #include <string.h>
 
+#include "base/progress.h"
 #include "runtime/search_state.h"
 
 #define FINAL_SAMPLES 40
@@ -83,6 +84,7 @@ cs_status cs_search_finals(cs_search *s, const cs_configuration *starts, int n) 
     CS_RETURN_IF_ERROR(cs_search_check_cancelled(s));
     CS_RETURN_IF_ERROR(cs_search_set_trial(s, &starts[i], &fits));
     if (!fits) continue;
+    cs_progress_step("search, finals", "plans", i, n, "%s", start_name(i));
     CS_RETURN_IF_ERROR(cs_bench_compare(s->bench, FINAL_SAMPLES, &p));
     told->ratio = cs_bench_ratio(&p);
     told->took_over = p.ratio < 1 || (i == 0 && p.ratio <= 1); /* of equals the plainest */

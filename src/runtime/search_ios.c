@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/progress.h"
 #include "runtime/search.h"
 #include "runtime/stage_costs.h"
 
@@ -20,8 +21,8 @@ typedef struct stages {
   cs_realised home; /* the arena */
   void *workspace;
   int64_t workspace_bytes;
-  double ends; /* by the clock */
-  bool full;   /* the device has no room (any more) */
+  double begun, ends; /* by the clock */
+  bool full;          /* the device has no room (any more) */
 } stages;
 
 static const cs_backend_vtable *vtable_of(const stages *s) {
@@ -204,9 +205,8 @@ static cs_status measure_stage(void *user, const cs_stage *stage, const char *si
                     "measuring stages was interrupted; what was measured is kept");
   }
   if (s->full || cs_now_seconds() > s->ends) return CS_OK;
-  cs_log(&s->session->device->logger, CS_LOG_PROGRESS,
-         "ios: %d stages measured, at most %.0f s more", s->session->stages.measured,
-         s->ends - cs_now_seconds());
+  cs_progress_timed("search (ios)", "stages", s->session->stages.measured, 0,
+                    cs_now_seconds() - s->begun, s->ends - s->begun, NULL);
   cs_status st = sample(s, stage, &stats);
   if (cs_status_code(st) == CS_CODE_NO_MEMORY) {
     cs_log(&s->session->device->logger, CS_LOG_WARNING,
@@ -286,10 +286,10 @@ cs_status cs_search_stages(cs_session *session, const cs_policy_input *input) {
       cs_op_profile_covers(cs_profile_find(s.profile, name), &completion)) {
     goto done;
   }
-  double begun = cs_now_seconds();
-  s.ends = begun + (options->search_seconds > 0 ? options->search_seconds : CS_SEARCH_SECONDS);
+  s.begun = cs_now_seconds();
+  s.ends = s.begun + (options->search_seconds > 0 ? options->search_seconds : CS_SEARCH_SECONDS);
   CS_TRY(st, measure_all(&s), done);
-  session->stages.seconds = cs_now_seconds() - begun;
+  session->stages.seconds = cs_now_seconds() - s.begun;
   if (!s.full) st = cs_profile_mark_completion(s.profile, name, &completion);
 done:
   if (s.bench || s.plan) close_stages(&s);

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/progress.h"
+
 const cs_upload_way cs_upload_default = {.piece_bytes = (int64_t)32 << 20, .beside = true};
 
 /* ---- Packing ---- */
@@ -178,6 +180,8 @@ cs_status cs_upload_pieces(const cs_weights *weights, const cs_upload_way *way,
     p += next.n;
     if (next.bytes == 0) continue;
     void *host = buffers[n++ % 2];
+    cs_progress_step("upload", "bytes", realised->weight_offset[next.first],
+                     realised->weights_bytes, NULL);
     CS_TRY(st, pack(weights, realised, next, host, times), done);
     CS_TRY(st, carrier_wait(&copy, times), done);
     char *device = (char *)realised->weights + realised->weight_offset[next.first];
@@ -207,6 +211,7 @@ cs_status cs_upload_weights(const cs_weights *weights, cs_realised *out) {
   if (!vtable->memory_is_hosts) {
     return cs_upload_pieces(weights, &cs_upload_default, out, &out->uploading);
   }
+  cs_progress_step("upload", "bytes", 0, out->weights_bytes, NULL);
   upload_piece all = {.n = n_tasks, .bytes = out->weights_bytes};
   return pack(weights, out, all, out->weights, &out->uploading);
 }

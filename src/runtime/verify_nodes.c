@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backend/reference/reference.h"
+#include "base/progress.h"
 #include "runtime/verify.h"
 
 /* Without a device reference, sampled nodes may cost this much in all (the C reference runs at
@@ -198,6 +199,8 @@ static cs_status check_nodes(node_check *check, cs_verify_level level, const boo
       if (on_host) budget -= flops;
     }
     seen[desc->op] = true;
+    cs_progress_step("verification", "nodes", p, check->run->plan->n_tasks, "%s",
+                     program->tasks[check->run->plan->tasks[p].task].name);
     CS_RETURN_IF_ERROR(check_node(check, p));
   }
   return CS_OK;

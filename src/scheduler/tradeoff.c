@@ -1,5 +1,6 @@
 #include "scheduler/tradeoff.h"
 
+#include "base/progress.h"
 #include "scheduler/internal.h"
 
 static cs_status point_under(const cs_policy *policy, const cs_policy_input *input, int64_t limit,
@@ -36,6 +37,7 @@ cs_status cs_tradeoff_of(const cs_policy *policy, const cs_policy_input *input, 
   for (int i = 1; i <= CS_TRADEOFF_STEPS; i++) {
     int64_t limit = i < CS_TRADEOFF_STEPS ? first - (first - least) / CS_TRADEOFF_STEPS * i : least;
     if (limit >= arena) continue;
+    cs_progress_step("trade-off", "plans", i, CS_TRADEOFF_STEPS, NULL);
     CS_RETURN_IF_ERROR(point_under(policy, input, limit, &point));
     arena = point.arena;
     add_point(out, &point);

@@ -173,6 +173,16 @@ class CommandTest(unittest.TestCase):
         return err
 
 
+def find_tool(test, name, package):
+    """Its path; where it is missing the test is skipped, or fails where CS_CHECKS_REQUIRED says so."""
+    path = shutil.which(name)
+    if not path and os.environ.get("CS_CHECKS_REQUIRED") == "1":
+        test.fail(f"{name} is missing ({package})")
+    if not path:
+        test.skipTest(f"{name} is missing ({package})")
+    return path
+
+
 def main():
     global COMMAND
     if len(sys.argv) < 2:

@@ -242,6 +242,15 @@ class Rendered(unittest.TestCase):
         self.assertEqual(pdf[:5], b"%PDF-")
         self.assertGreater(len(re.findall(rb"/Type\s*/Page\b", pdf)), 4)
 
+    def test_print_is_light_and_fits(self):
+        """Whatever the screen's colours: paper is white; every policy's charts are there."""
+        self.tab.resize(794, 1123)  # A4
+        self.tab.call("Emulation.setEmulatedMedia", media="print", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+        self.assertEqual(self.ask("getComputedStyle(document.body).backgroundColor"), "rgb(255, 255, 255)")
+        self.assertLessEqual(self.ask("document.documentElement.scrollWidth"), 794)
+        hidden = self.ask("[...document.querySelectorAll('.panel')].filter((p) => p.getBoundingClientRect().height === 0).length")
+        self.assertEqual(hidden, 0)
+
     def test_without_script(self):
         """All panels and figures are there."""
         self.tab.call("Emulation.setScriptExecutionDisabled", value=True)

@@ -5,6 +5,7 @@ import gzip
 import html.parser
 import io
 import json
+import pathlib
 import re
 import xml.etree.ElementTree
 
@@ -333,18 +334,15 @@ class Holes(ReportTest):
         self.accepted(page)
         found = self.checked((self.folder / "page.html").read_text(encoding="utf-8"))
         self.assertIn("gantt-streams-simulated", found.ids)
-        self.accepted(self.execute("report", self.warm_model(), "--profile", self.cpu_profile(), "-o", "cpu.html"))
+        self.accepted(self.execute("report", self.model(), "--profile", self.cpu_profile(), "-o", "cpu.html"))
         found = self.checked((self.folder / "cpu.html").read_text(encoding="utf-8"))
         self.assertIn("there is no plan", found.missing_in("timelines"))
         self.assertIn("scatter-workspace", found.ids)
         self.assertIn("no SMs", found.missing_in("candidates"))
 
-    def warm_model(self):
-        return self.model()
-
     def cpu_profile(self):
         """What the tiny graph's measurements are in."""
-        return next((harness.pathlib.Path(harness.warm_cache().name)).rglob("*.jsonl"))
+        return next((pathlib.Path(harness.warm_cache().name)).rglob("*.jsonl"))
 
 
 class Measured(CommandTest):

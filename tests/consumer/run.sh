@@ -46,4 +46,8 @@ output=$("$consumer" "$models/squeezenet1_1.json" cpu)
 printf '%s\n' "$output"
 [ "$(grep -c '^  class' <<<"$output")" -eq 5 ] || { echo "5 classes wanted" >&2 && exit 1; }
 "$prefix/bin/convsched" --version
+for file in man/man1/convsched.1 man/man1/convsched-run.1 bash-completion/completions/convsched \
+  zsh/site-functions/_convsched; do
+  [ -s "$prefix/share/$file" ] || { echo "share/$file wanted" >&2 && exit 1; }
+done
 "$prefix/bin/convsched" inspect "$models/googlenet.json" >/dev/null

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/progress.h"
 #include "profiler/measure.h"
 #include "sanitized.h"
 #include "unit/profiler_fake_expected.h"
@@ -27,7 +28,7 @@ typedef struct fixture {
   cs_measure_options options;
   cs_measure_report report;
   int calls_before_cancel; /* < 0: never */
-  char progress[256];
+  char progress[4096];     /* a line a report */
   cs_logger logger;
   bool compares; /* the device does */
 } fixture;
@@ -70,9 +71,11 @@ static bool cancel_after(void *user) {
   return f->calls_before_cancel >= 0 && f->calls_before_cancel-- == 0;
 }
 
-static void note_progress(void *user, cs_log_level level, const char *message) {
+static void note_progress(void *user, const cs_progress *progress) {
   fixture *f = user;
-  if (level == CS_LOG_PROGRESS) snprintf(f->progress, sizeof f->progress, "%s", message);
+  size_t used = strlen(f->progress);
+  snprintf(f->progress + used, sizeof f->progress - used, "%s %lld/%lld %s %s\n", progress->stage,
+           (long long)progress->done, (long long)progress->total, progress->unit, progress->item);
 }
 
 static void add_task(fixture *f, const char *name, cs_op_desc desc) {
@@ -94,7 +97,7 @@ static int set_up(void **state) {
   f->calls_before_cancel = -1;
   f->options =
       (cs_measure_options){.workspace_limit = 1024 * KIB, .cancelled = cancel_after, .user = f};
-  f->logger = (cs_logger){note_progress, f};
+  cs_progress_set_watcher(note_progress, f);
   open_profile(f);
   *state = f;
   return 0;
@@ -269,7 +272,10 @@ static void test_admission(void **state) {
   assert_null(measured(f, 0, "too much"));
   assert_int_equal(f->report.candidates, 11);
   assert_int_equal(f->report.candidates_rejected, 8);
-  assert_non_null(strstr(f->progress, "profiling 1/1  conv1 (Conv), 11 candidates"));
+  assert_non_null(strstr(f->progress, "profiling 0/1 operations preparing candidates\n"));
+  assert_non_null(strstr(f->progress, "profiling 0/1 operations conv1\n"));
+  assert_non_null(strstr(f->progress, "profiling 0/1 operations conv1  wrong\n"));
+  assert_non_null(strstr(f->progress, "profiling 0/1 operations conv1  finals\n"));
 }
 
 static void test_gaps_of_views(void **state) {
