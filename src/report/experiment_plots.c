@@ -109,8 +109,7 @@ static cs_status gather(const drawing *d, int figure, bool gain, cs_line_point *
     int found = points_of(d, figure, (int)json_integer_value(number), gain, at);
     if (found == 0) continue;
     if (*n == CS_MOST_SERIES) {
-      return cs_error(CS_CODE_BAD_INPUT, "%s: more than %d families, which are too many to draw",
-                      d->records->path, CS_MOST_SERIES);
+      return cs_error(CS_CODE_INTERNAL, "%s: more than %d lines", d->records->path, CS_MOST_SERIES);
     }
     series[(*n)++] = (cs_series){.name = name, .points = at, .n = found};
     at += found;
@@ -201,7 +200,13 @@ static cs_status plot_dimensions(drawing *d, cs_line_point *points) {
     cs_html_section(d->page, id, headings[i]);
     for (int by_family = 0; by_family < 2; by_family++) {
       d->by_family = by_family;
-      if (by_family && cs_experiment_count(d->records, "family") < 2) continue;
+      size_t families = cs_experiment_count(d->records, "family");
+      if (by_family && families < 2) continue;
+      if (by_family && families > CS_MOST_SERIES) {
+        cs_html_missing(d->page, NULL, "Figures by family: %zu of them, and a figure has %d lines",
+                        families, CS_MOST_SERIES);
+        continue;
+      }
       if (by_family) cs_html_heading(d->page, "By family of candidates");
       CS_RETURN_IF_ERROR(draw(d, points));
     }

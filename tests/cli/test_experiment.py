@@ -431,6 +431,12 @@ class Told(ExperimentTest):
         self.assertIn("fft2d_c2r_32x32", page)
         self.assertIn("no_such_node", page)
 
+    def test_more_families_than_a_figure_has_lines(self):
+        families = [{"name": f"f{i}"} for i in range(9)]
+        page = self.page(spec=self.spec(families=families, streams=[1, 2], workspace_limits=["256M"], policies=["streams"]))
+        self.assertIn("Figures by family: 9 of them", page)
+        self.assertIn("family f8", page)
+
     def test_hostile_names_are_escaped(self):
         nasty = "<script>alert(1)</script>"
         page = self.page(spec=self.spec(title=nasty, families=[{"name": nasty}], streams=[1, 2], workspace_limits=["256M"]))
