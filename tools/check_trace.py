@@ -14,6 +14,7 @@ import sys
 
 SCHEMA = "convsched.trace/1"
 MEASURED, PLANNED = 1, 2
+MOST_SLACK_US = 1.0  # by which clocks of streams may differ
 EPSILON_US = 0.0015  # times are in steps of a nanosecond, and both ends are rounded
 MOST = 20            # faults that are told
 # Operators whose nodes may have no kernel: views, copies into place, and what passes drop.
@@ -85,7 +86,12 @@ def check_fields(event, faults):
     return good
 
 
-def check_args(event, faults):
+def slack_of(event, slack):
+    """By how much a slice may start before what it waits for has ended without being early."""
+    return EPSILON_US + (slack if event["pid"] == MEASURED else 0)
+
+
+def check_args(event, slack, faults):
     args = event.get("args")
     if not isinstance(args, dict):
         faults.add(f"{told(event)}: no args")
@@ -115,14 +121,14 @@ def check_args(event, faults):
     if abs(end_of(event) - args["end_us"]) > EPSILON_US:
         faults.add(f"{told(event)}: ends at {end_of(event):.3f}, its args say {args['end_us']}")
     late = event["ts"] - args["start_us"]
-    if late < -EPSILON_US or (late > EPSILON_US and not args["early"]):
+    if late < -EPSILON_US or (late > slack_of(event, slack) and not args["early"]):
         faults.add(f"{told(event)}: its args say that it starts at {args['start_us']}")
     return True
 
 
 # ---- Slices of a stream, of a launch ----
 
-def check_streams(slices, faults):
+def check_streams(slices, slack, faults):
     """No two slices of a stream overlap, so that they nest; by their true times only early ones may."""
     streams = {}
     for event in slices:
@@ -132,7 +138,7 @@ def check_streams(slices, faults):
         for before, event in zip(events, events[1:]):
             if event["ts"] < end_of(before) - EPSILON_US:
                 faults.add(f"{told(event)} overlaps {told(before)} of its stream, which ends at {end_of(before):.3f}")
-            real = event["args"]["start_us"] < before["args"]["end_us"] - EPSILON_US
+            real = event["args"]["start_us"] < before["args"]["end_us"] - slack_of(event, slack)
             if real and not event["args"]["early"]:
                 faults.add(f"{told(event)} started before {told(before)} of its stream had ended, and is not early")
 
@@ -185,7 +191,7 @@ def slice_at(slices, event):
     return None
 
 
-def check_flows(events, slices, faults):
+def check_flows(events, slices, slack, faults):
     """Each has one start and one end, both in slices; what depends starts when what it needs has ended, or
     is early and ends later. Returns how many."""
     flows, streams = {}, {}
@@ -210,8 +216,10 @@ def check_flows(events, slices, faults):
         if end["ts"] < start["ts"] - EPSILON_US:
             faults.add(f"flow {number}: ends before it starts")
         early = b["args"]["early"] and b["args"]["end_us"] >= a["args"]["end_us"] - EPSILON_US
-        if b["args"]["start_us"] < a["args"]["end_us"] - EPSILON_US and not early:
+        if b["args"]["start_us"] < a["args"]["end_us"] - slack_of(b, slack) and not early:
             faults.add(f"{told(b)} starts before {told(a)}, which it depends on, has ended")
+        if b["ts"] < end_of(a) - EPSILON_US:
+            faults.add(f"{told(b)} is drawn before the end of {told(a)}, which it depends on")
     return len(flows)
 
 
@@ -300,6 +308,9 @@ def check_told(other, slices, faults):
         return
     if sorted(spans)[len(spans) // 2] != spans[traced["run"]]:
         faults.add(f"otherData: run {traced['run']} is not the one of median span")
+    slack = traced.get("clock_slack_us")
+    if not is_a(slack, NUMBER) or not 0 <= slack <= MOST_SLACK_US:
+        faults.add(f"otherData: clocks differ by {slack} us, wanted 0 to {MOST_SLACK_US}")
     last = max((e["args"]["end_us"] for e in slices if e["pid"] == MEASURED), default=0)
     if abs(last - traced["span_us"]) > EPSILON_US:
         faults.add(f"otherData: a span of {traced['span_us']} us, the last slice ends at {last}")
@@ -313,13 +324,15 @@ def check(trace, graph=None):
     if not isinstance(trace, dict) or trace.get("schema") != SCHEMA or not isinstance(trace.get("traceEvents"), list):
         return [f"no {SCHEMA} with traceEvents"]
     events = [event for event in trace["traceEvents"] if check_fields(event, faults)]
-    slices = [event for event in events if event["ph"] == "X" and check_args(event, faults)]
     other = trace.get("otherData") or {}
+    slack = (other.get("traced") or {}).get("clock_slack_us")
+    slack = slack if is_a(slack, NUMBER) else 0
+    slices = [event for event in events if event["ph"] == "X" and check_args(event, slack, faults)]
     check_told(other, slices, faults)
     check_names(events, slices, faults)
-    check_streams(slices, faults)
+    check_streams(slices, slack, faults)
     check_processes(check_launches(slices, faults), bool(other.get("simulated")), faults)
-    check_flows(events, slices, faults)
+    check_flows(events, slices, slack, faults)
     check_counters(events, slices, (other.get("plan") or {}).get("arena_bytes", 0), faults)
     if graph:
         check_nodes(graph, slices, other, faults)

@@ -95,10 +95,10 @@ const cli_command cli_report = {
         "time every algorithm takes (workspace), which nodes run faster together with candidates "
         "that are slower alone (complementary).\v"
         "Examples:\n  convsched report models/googlenet.json --dtype tf32 -o googlenet.html\n"
-        "  convsched report models/googlenet.json --dtype tf32 --policy streams,coselect \\\n"
-        "    --figure gantt --format svg -o gantt.svg --profile h100.jsonl.gz\n"
-        "  convsched report models/googlenet.json --table resources \\\n"
-        "    --node 'inception_3a/*' --dtype f16 --profile h100.jsonl.gz --format md",
+        "  convsched report models/googlenet.json --dtype tf32 --policy streams,coselect "
+        "--figure gantt --format svg -o gantt.svg --profile h100.jsonl.gz\n"
+        "  convsched report models/googlenet.json --table resources "
+        "--node 'inception_3a/*' --dtype f16 --profile h100.jsonl.gz --format md",
     .options = CLI_REPORTING | CLI_JSON | CLI_PLANNING,
     .min_models = 1,
     .max_models = 1,

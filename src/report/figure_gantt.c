@@ -60,7 +60,8 @@ static void describe(const cs_policy_view *policy, const cs_timeline_slice *slic
   }
   if (slice->workspace_bytes > 0) cs_strbuf_printf(out, "\nworkspace %s", workspace);
   if (slice->part > 0) cs_strbuf_printf(out, "\nkeeps to %d SMs", slice->part);
-  if (slice->early) cs_strbuf_printf(out, "\nbegan before the kernel before it had ended");
+  if (slice->early)
+    cs_strbuf_printf(out, "\nbegan before what it waits for had ended; drawn from there");
 }
 
 static cs_status make_boxes(const cs_policy_view *policy, const cs_timeline *timeline,
@@ -71,7 +72,7 @@ static cs_status make_boxes(const cs_policy_view *policy, const cs_timeline *tim
     describe(policy, slice, &tip);
     cs_view_short_name(slice->name, names[i]);
     CS_RETURN_IF_ERROR(cs_strbuf_take(&tip, &tips[i]));
-    boxes[i] = (cs_box){.start = slice->start_us,
+    boxes[i] = (cs_box){.start = slice->shown_us,
                         .end = slice->end_us,
                         .low = slice->stream,
                         .high = slice->stream + 1,

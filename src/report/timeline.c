@@ -124,19 +124,6 @@ static void shift(cs_timeline *out) {
   }
 }
 
-static cs_status mark_early(cs_timeline *out) {
-  double *ends = cs_calloc((size_t)out->n_streams + 1, sizeof *ends);
-  if (!ends) return cs_no_memory("streams", (size_t)out->n_streams * sizeof *ends);
-  for (int i = 0; i < out->n_slices; i++) {
-    cs_timeline_slice *slice = &out->slices[i];
-    slice->early =
-        slice->kernel_known && slice->kernel.early && slice->start_us < ends[slice->stream];
-    ends[slice->stream] = fmax(ends[slice->stream], slice->end_us);
-  }
-  free(ends);
-  return CS_OK;
-}
-
 /* ---- Dependencies ---- */
 
 static cs_status add_edge(maker *m, int from, int to) {
@@ -191,6 +178,36 @@ static cs_status make_edges(maker *m) {
   return CS_OK;
 }
 
+/* ---- What began before what it waits for had ended ---- */
+
+/* `ends` is when what slice i waits for had ended. */
+static void place(cs_timeline *out, int i, double ends) {
+  cs_timeline_slice *slice = &out->slices[i];
+  double before = ends - slice->start_us;
+  slice->shown_us = fmax(slice->start_us, ends);
+  if (before <= 0) return;
+  slice->early = slice->kernel_known && slice->kernel.early;
+  if (!slice->early) out->slack_us = fmax(out->slack_us, before);
+}
+
+static cs_status place_all(const maker *m) {
+  cs_timeline *out = m->out;
+  double *ends = cs_calloc((size_t)out->n_streams + 1, sizeof *ends);
+  if (!ends) return cs_no_memory("streams", (size_t)out->n_streams * sizeof *ends);
+  for (int i = 0; i < out->n_slices; i++) {
+    cs_timeline_slice *slice = &out->slices[i];
+    double waits_until = ends[slice->stream];
+    for (int e = 0; e < out->n_edges; e++) {
+      if (out->edges[e].to != i) continue;
+      waits_until = fmax(waits_until, out->slices[out->edges[e].from].end_us);
+    }
+    place(out, i, waits_until);
+    ends[slice->stream] = fmax(ends[slice->stream], slice->end_us);
+  }
+  free(ends);
+  return CS_OK;
+}
+
 /* ---- Making ---- */
 
 static cs_status begin(maker *m) {
@@ -226,8 +243,8 @@ cs_status cs_timeline_make(const cs_kernel_list_input *input, const cs_kernel_li
   CS_TRY(st, make_slices(&m), done);
   qsort(out->slices, (size_t)out->n_slices, sizeof *out->slices, by_start);
   shift(out);
-  CS_TRY(st, mark_early(out), done);
   CS_TRY(st, make_edges(&m), done);
+  CS_TRY(st, place_all(&m), done);
 done:
   maker_clear(&m);
   if (st != CS_OK) cs_timeline_free(out);

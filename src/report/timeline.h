@@ -37,9 +37,12 @@ typedef struct cs_timeline_slice {
   bool grid_known; /* false: of a merged launch, the grid is its leader's */
   cs_kernel_info kernel;
   char short_kernel[64]; /* its name for a person; "": not known */
-  /* It was seen to begin before the slice before it on its stream had ended, as kernels may that
-   * wait for themselves. */
+  /* It was seen to begin before the slice before it on its stream, or one that it needs, had ended,
+   * as kernels may that wait for themselves. */
   bool early;
+  /* start_us; of an early slice, and where clocks differ, the end of what it waited for, so that
+   * slices of a stream do not overlap and none is before what it needs. */
+  double shown_us;
 } cs_timeline_slice;
 
 /* `to` needs what `from` makes: slices, of two launches the last kernel and the first. */
@@ -55,6 +58,9 @@ typedef struct cs_timeline {
   int n_edges;
   int n_streams; /* of the plan; some may have no slice */
   double span_us;
+  /* The most by which a slice that is not early started before what it waited for had ended: what
+   * the clocks of streams differ by. */
+  double slack_us;
 } cs_timeline;
 
 typedef struct cs_timeline_times { /* of one kernel, microseconds */

@@ -55,22 +55,14 @@ static cs_status name_streams(const cs_plan *plan, int process, json_t *events) 
 /* ---- Slices ---- */
 
 static cs_status place_slices(const cs_timeline *timeline, cs_trace_place **out) {
-  double *ends = cs_calloc((size_t)timeline->n_streams + 1, sizeof *ends);
   cs_trace_place *places = cs_calloc((size_t)timeline->n_slices + 1, sizeof *places);
-  if (!ends || !places) {
-    free(ends);
-    free(places);
-    return cs_no_memory("a trace", (size_t)timeline->n_slices * sizeof *places);
-  }
+  if (!places) return cs_no_memory("a trace", (size_t)timeline->n_slices * sizeof *places);
   for (int i = 0; i < timeline->n_slices; i++) {
     const cs_timeline_slice *slice = &timeline->slices[i];
     cs_trace_place *place = &places[i];
-    *place = (cs_trace_place){cs_trace_us(slice->start_us), cs_trace_us(slice->end_us)};
-    if (slice->early) place->start_us = fmax(place->start_us, ends[slice->stream]);
+    *place = (cs_trace_place){cs_trace_us(slice->shown_us), cs_trace_us(slice->end_us)};
     place->end_us = fmax(place->end_us, place->start_us + STEP_US);
-    ends[slice->stream] = place->end_us;
   }
-  free(ends);
   *out = places;
   return CS_OK;
 }
@@ -157,8 +149,7 @@ static cs_status add_slices(const cs_trace_input *input, const cs_timeline *time
 
 /* ---- Dependencies ---- */
 
-/* Both ends are inside of their slices, and no arrow points back: one that leads to a slice which
- * began early ends where the one before has ended. */
+/* Both ends are inside of their slices, and no arrow points back. */
 static cs_status add_flows(const cs_timeline *timeline, const cs_trace_place *places, int process,
                            int *next_id, json_t *events) {
   for (int e = 0; e < timeline->n_edges; e++) {

@@ -280,6 +280,8 @@ FAULTS = {
                                            if event["name"] == "thread_name"], "has no name"),
     "a process of another name": (lambda t: first(t, "M")["args"].update(name="planned"), "is called 'planned'"),
     "another span": (lambda t: t["otherData"]["traced"].update(span_us=1), "a span of 1 us"),
+    "clocks that differ by too much": (lambda t: t["otherData"]["traced"].update(clock_slack_us=1.5), "wanted 0 to 1"),
+    "clocks that are not told": (lambda t: t["otherData"]["traced"].pop("clock_slack_us"), "clocks differ by None"),
     "another run": (lambda t: t["otherData"]["traced"].update(
         run=min(range(5), key=lambda run: t["otherData"]["traced"]["spans_us"][run])), "not the one of median span"),
     "no latency": (lambda t: t["otherData"].update(latency_us=None), "no latency"),

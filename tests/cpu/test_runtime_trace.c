@@ -11,6 +11,7 @@
 
 static const cs_session *traced_session;
 static bool early, loses_a_kernel;
+static double skew; /* by which kernels seem to start too soon, of 10 us that they take */
 static int traced_runs;
 
 /* A convolution is two kernels, anything else one; all that wait for another one begin early. */
@@ -55,7 +56,7 @@ static cs_status fake_trace(cs_schedule *schedule, cs_kernel_trace *out, int cap
   assert_ok(fake_kernels(schedule, told, 64, count));
   assert_true(*count <= capacity && *count <= 64);
   for (int k = 0; k < *count; k++) {
-    double start = told[k].early ? at - 2 : at;
+    double start = told[k].early ? at - 2 : at - skew;
     at += 10;
     out[k] = (cs_kernel_trace){.launch = -1,
                                .start_us = start * by,
@@ -189,6 +190,45 @@ static void test_kernels(void **state) {
   cs_session_destroy(session);
 }
 
+/* What they wait for may be on other streams. */
+static void test_early_kernels_of_streams(void **state) {
+  (void)state;
+  cs_session *session = new_session("streams");
+  char *text = NULL;
+  early = true;
+  assert_ok(fake_trace_json(session, &text));
+  json_t *trace = checked(text), *event;
+  size_t i;
+  int told = 0;
+  assert_true(session->planned.plan->n_streams > 1);
+  json_array_foreach(json_object_get(trace, "traceEvents"), i, event) {
+    if (!is_slice(event, 1)) continue;
+    const json_t *args = json_object_get(event, "args");
+    bool is_early = json_is_true(json_object_get(args, "early"));
+    assert_true(is_early == (number(event, "ts") > number(args, "start_us") + 1e-6));
+    told += is_early;
+  }
+  assert_true(told > 0);
+  early = false;
+  json_decref(trace);
+  cs_session_destroy(session);
+}
+
+/* Clocks of streams differ a little: told, and drawn as it must have been. */
+static void test_clocks_that_differ(void **state) {
+  (void)state;
+  cs_session *session = new_session("streams");
+  char *text = NULL;
+  skew = 0.2;
+  assert_ok(fake_trace_json(session, &text));
+  skew = 0;
+  json_t *trace = checked(text);
+  const json_t *traced = json_object_get(json_object_get(trace, "otherData"), "traced");
+  assert_true(fabs(number(traced, "clock_slack_us") - 0.6) < 1e-6);
+  json_decref(trace);
+  cs_session_destroy(session);
+}
+
 /* They are drawn from where the one before has ended, and say when they began. */
 static void test_early_kernels(void **state) {
   (void)state;
@@ -272,8 +312,9 @@ static void test_what_is_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_by_the_clock),    cmocka_unit_test(test_kernels),
-      cmocka_unit_test(test_early_kernels),   cmocka_unit_test(test_counters),
+      cmocka_unit_test(test_by_the_clock),       cmocka_unit_test(test_kernels),
+      cmocka_unit_test(test_early_kernels),      cmocka_unit_test(test_early_kernels_of_streams),
+      cmocka_unit_test(test_clocks_that_differ), cmocka_unit_test(test_counters),
       cmocka_unit_test(test_what_is_refused),
   };
   return cmocka_run_group_tests(tests, open_all, close_all);
