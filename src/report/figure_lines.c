@@ -5,7 +5,7 @@
 #include "report/chart.h"
 
 #define LEFT 72
-#define RIGHT 20
+#define RIGHT 28
 #define TOP 40
 #define BOTTOM 44
 

@@ -94,7 +94,7 @@ static void draw_legend(cs_strbuf *out, const cs_view_candidates *all) {
     cs_svg_path_to(out, 'M', x + 6, 14);
     cs_markup_raw(out, "h0\"/>");
     cs_svg_text(out, "tick", x + 16, 18, "%s", cs_family_name(c));
-    x += 30 + cs_text_width(cs_family_name(c), 11);
+    x += 22 + cs_text_width(cs_family_name(c), 11);
   }
   cs_svg_circle(out, "chosen", x + 6, 14, 5);
   cs_svg_text(out, "tick", x + 16, 18, "in the plan");
