@@ -177,11 +177,11 @@ static void offer_values(completion *c, size_t head, const char *value) {
     if (equals && strcmp(value, "NODE[=FILE]") == 0) {
       offer_files(c, (size_t)(equals + 1 - c->word), NULL, 0);
     }
-  } else if (strchr(value, '|')) {
+  } else if (strchr(value, '|') || strcmp(value, "NAME") == 0) {
     offer_alternatives(c, head, value);
   } else if (strcmp(value, "FOLDER") == 0) {
     offer_files(c, head, NULL, -1);
-  } else if (strstr(value, "FILE") || strchr(value, '.')) {
+  } else if (strstr(value, "FILE") || (strchr(value, '.') && !strstr(value, "[,"))) {
     const char *equals = strncmp(value, "[NAME=]", 7) == 0 ? strchr(c->word + head, '=') : NULL;
     if (equals) head = (size_t)(equals + 1 - c->word);
     offer_files(c, head, endings, endings_of(value, text, sizeof text, endings));

@@ -22,8 +22,7 @@ static const char help[] =
     "  convsched experiment experiments/policies_batch.json --output batch.jsonl --page "
     "batch.html\n"
     "  convsched experiment experiments/policies_batch.json --output batch.jsonl --only batch=8 "
-    "\\\n"
-    "    --time-limit 600\n"
+    "--time-limit 600\n"
     "  convsched experiment --from batch.jsonl --format md\n\n"
     "With --device sim:FILE times are those that the SM model predicts, and told as such.";
 
@@ -307,10 +306,15 @@ static cs_status list_cells(experiment *e) {
     }
     free(key);
   }
-  cs_strbuf_printf(
-      &text, "%d of %zu cells, %d of them to do; %s %.0f s%s.\n", chosen, e->n_cells, todo,
-      mean > 0 ? "about" : "searches take", seconds,
-      mean > 0 ? ", by those recorded" : "; profiling, sampling and checking come on top");
+  cs_strbuf_printf(&text, "%d of %zu cells, %d of them to do; ", chosen, e->n_cells, todo);
+  if (mean > 0) {
+    cs_strbuf_printf(&text, "about %.0f s, by those recorded.\n", seconds);
+  } else if (cli_device_is_simulated(e->options)) {
+    cs_strbuf_printf(&text, "nothing is searched or sampled on a simulated device.\n");
+  } else {
+    cs_strbuf_printf(&text, "searches take %.0f s; profiling, sampling and checking come on top.\n",
+                     seconds);
+  }
   return cli_write_buffer(NULL, &text);
 }
 

@@ -56,11 +56,22 @@ static cs_status check_latents(generation *g, int rank, const int64_t *dims) {
 
 static cs_status check_graph(const generation *g) {
   int inputs = cs_graph_input_count(g->graph), outputs = cs_graph_output_count(g->graph);
-  if (inputs == 1 && outputs == 1) return CS_OK;
-  return cli_error(CS_CODE_BAD_INPUT,
-                   "%s has %d inputs and %d outputs, wanted a generator: one of latent vectors and "
-                   "one of pictures",
-                   cs_graph_name(g->graph), inputs, outputs);
+  int64_t dims[8];
+  if (inputs != 1 || outputs != 1) {
+    return cli_error(CS_CODE_BAD_INPUT,
+                     "%s has %d inputs and %d outputs, wanted a generator: one of latent vectors "
+                     "and one of pictures",
+                     cs_graph_name(g->graph), inputs, outputs);
+  }
+  int rank = cs_graph_output_shape(g->graph, 0, dims);
+  if (rank == 4 && (dims[1] == 1 || dims[1] == 3)) return CS_OK;
+  cs_strbuf shape = {0};
+  for (int d = 1; d < rank; d++) cs_strbuf_printf(&shape, "x%" PRId64, dims[d]);
+  cs_status st =
+      cli_error(CS_CODE_BAD_INPUT, "%s gives N%s, wanted pictures: NxCxHxW of one channel or three",
+                cs_graph_name(g->graph), shape.data ? shape.data : "");
+  cs_strbuf_free(&shape);
+  return st;
 }
 
 static cs_status check_options(const cli_options *options) {

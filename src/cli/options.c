@@ -231,15 +231,17 @@ static error_t parse_flag(int key, cli_options *out) {
   }
 }
 
-static const cli_option_entry *entry_of(int key) {
+/* The command's own; that of a NULL name: none. */
+static const cli_option_entry *entry_of(const cli_command *command, int key) {
   const cli_option_entry *entry = cli_option_entries;
-  while (entry->option.name && entry->option.key != key) entry++;
+  while (entry->option.name && (entry->option.key != key || !cli_takes(command, entry))) entry++;
   return entry;
 }
 
 static void check_file_name(struct argp_state *state, int key, const char *text) {
   if (!text || text[0]) return;
-  argp_error(state, "--%s \"\": wanted a name", entry_of(key)->option.name);
+  argp_error(state, "--%s \"\": wanted a name",
+             entry_of(((parse_state *)state->input)->command, key)->option.name);
 }
 
 static error_t parse_file(int key, char *text, cli_options *out) {
@@ -295,7 +297,8 @@ static bool is_planning(const cli_command *command, int key, const cli_option_en
   if (!entry->option.name || of_graph || key == KEY_KERNELS) return false;
   if (!(command->options & CLI_REPORTING)) return entry->needs & (CLI_PLANNING | CLI_INSPECTING);
   bool for_both = entry->needs & CLI_REPORTING;
-  return ((entry->needs & CLI_PLANNING) && !for_both) || key == KEY_SAMPLES || key == KEY_PEERS;
+  return ((entry->needs & CLI_PLANNING) && !for_both) || key == KEY_POLICY || key == KEY_SAMPLES ||
+         key == KEY_PEERS;
 }
 
 /* argp would break the lines of what stands behind the options, examples too. */
@@ -311,7 +314,7 @@ static void print_help(struct argp_state *state, const cli_command *command) {
 static error_t parse_option(int key, char *text, struct argp_state *state) {
   parse_state *parse = state->input;
   cli_options *out = parse->out;
-  const cli_option_entry *entry = entry_of(key);
+  const cli_option_entry *entry = entry_of(parse->command, key);
   if (is_planning(parse->command, key, entry) && !out->planning) out->planning = entry->option.name;
   switch (key) {
     case KEY_BATCH:
@@ -455,6 +458,7 @@ static void set_defaults(cli_options *out) {
 }
 
 bool cli_takes(const cli_command *command, const cli_option_entry *entry) {
+  if (entry->never & command->options) return false;
   return entry->needs == 0 || (entry->needs & command->options);
 }
 

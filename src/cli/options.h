@@ -84,6 +84,7 @@ enum {
 typedef struct cli_option_entry {
   struct argp_option option;
   int needs; /* any of these CLI_* bits; 0: every command */
+  int never; /* but no command with any of these: it has an entry of its own */
 } cli_option_entry;
 #define CLI_MAX_ENTRIES 96
 extern const cli_option_entry cli_option_entries[CLI_MAX_ENTRIES]; /* ended by a name of NULL */

@@ -41,11 +41,13 @@ static void add_share(const cs_device_info *device, const event *e, double share
 
 static int sum_up(const cs_device_info *device, const event *events, int n, cs_sm_use *out) {
   double share[CS_RESOURCE_COUNT] = {0};
-  int count = 0;
+  int count = 0, unknown = 0;
   for (int i = 0; i < n; i++) {
     add_share(device, &events[i], share);
+    if (!events[i].slice->kernel_known) unknown += events[i].sign;
     if (i + 1 < n && events[i + 1].us <= events[i].us) continue;
     out[count].us = events[i].us;
+    out[count].unknown = unknown;
     /* Sums of what came and went: their rounding is not told. */
     for (int r = 0; r < CS_RESOURCE_COUNT; r++)
       out[count].share[r] = share[r] < 1e-9 ? 0 : share[r];
@@ -81,11 +83,12 @@ cs_status cs_sm_use_of(const cs_device_info *device, const cs_timeline *timeline
 
 #define WIDTH 1076
 #define LEFT 108
-#define RIGHT 20
+#define RIGHT 48
 #define STRIP 58.0
 #define GAP 10.0
 #define TOP 10.0
 #define BOTTOM 40
+#define MOST 2.0 /* of all there is: strips end there */
 
 static const char *const strips[CS_RESOURCE_COUNT] = {"registers", "shared memory", "threads",
                                                       "block slots"};
@@ -120,13 +123,37 @@ static void draw_strip(cs_strbuf *out, const cs_plot *plot, int r, const cs_sm_u
                        double most) {
   double y = strip_top(r), all = y + STRIP - height_of(1, most);
   double mean = 0, span = n > 0 ? use[n - 1].us : 0;
-  for (int i = 0; i + 1 < n; i++) mean += use[i].share[r] * (use[i + 1].us - use[i].us);
+  bool unknown = false;
+  for (int i = 0; i + 1 < n; i++) {
+    mean += use[i].share[r] * (use[i + 1].us - use[i].us);
+    unknown |= use[i].unknown > 0;
+  }
   cs_svg_rect(out, "lane", plot->x, y, plot->width, STRIP);
   draw_area(out, plot, r, use, n, most);
   cs_svg_line(out, "limit", plot->x, all, plot->x + plot->width, all);
   cs_svg_text(out, "name end", LEFT - 8, y + STRIP / 2 - 2, "%s", strips[r]);
-  cs_svg_text(out, "tick end", LEFT - 8, y + STRIP / 2 + 13, "mean %.0f%%",
-              span > 0 ? 100 * mean / span : 0);
+  cs_svg_text(out, "tick end", LEFT - 8, y + STRIP / 2 + 13, "%s %.0f%%",
+              unknown ? "mean, at least" : "mean", span > 0 ? 100 * mean / span : 0);
+  cs_svg_text(out, "tick", WIDTH - RIGHT + 5, all + 4, "100%%");
+  if (most >= MOST) cs_svg_text(out, "tick", WIDTH - RIGHT + 5, y + 8, "≥ %.0f%%", 100 * MOST);
+}
+
+/* Where kernels run of which it is not known, what is drawn is too little. */
+static void draw_unknown(cs_strbuf *out, const cs_plot *plot, const cs_sm_use *use, int n) {
+  bool any = false;
+  for (int i = 0; i + 1 < n; i++) {
+    int from = i;
+    if (use[i].unknown == 0) continue;
+    while (i + 2 < n && use[i + 1].unknown > 0) i++;
+    double x = cs_plot_x(plot, use[from].us);
+    cs_svg_rect(out, "unknown", x, plot->y, cs_plot_x(plot, use[i + 1].us) - x, plot->height);
+    any = true;
+  }
+  if (!any) return;
+  double y = plot->y + plot->height + 24;
+  cs_svg_rect(out, "unknown", plot->x, y, 14, 10);
+  cs_svg_text(out, "tick", plot->x + 20, y + 9,
+              "kernels run that are not recorded; they count as nothing");
 }
 
 /* Between two events: what all four are. */
@@ -134,10 +161,16 @@ static void draw_moment(cs_strbuf *out, const cs_plot *plot, const cs_sm_use *us
   char from[32], to[32];
   cs_unit_text(CS_UNIT_US, use->us, from);
   cs_unit_text(CS_UNIT_US, end, to);
+  char unknown[48] = "";
+  if (use->unknown > 0) {
+    snprintf(unknown, sizeof unknown, "\nwithout %d that %s not recorded", use->unknown,
+             use->unknown == 1 ? "is" : "are");
+  }
   cs_svg_mark(
       out, "moment",
-      "%s to %s\nregisters %.0f%%\nshared memory %.0f%%\nthreads %.0f%%\nblock slots %.0f%%", from,
-      to, 100 * use->share[0], 100 * use->share[1], 100 * use->share[2], 100 * use->share[3]);
+      "%s to %s\nregisters %.0f%%\nshared memory %.0f%%\nthreads %.0f%%\nblock slots %.0f%%%s",
+      from, to, 100 * use->share[0], 100 * use->share[1], 100 * use->share[2], 100 * use->share[3],
+      unknown);
   double x = cs_plot_x(plot, use->us);
   cs_svg_rect(out, NULL, x, plot->y, fmax(cs_plot_x(plot, end) - x, 0.5), plot->height);
   cs_svg_end(out);
@@ -149,7 +182,7 @@ static double scale_of(const cs_sm_use *use, int n) {
   for (int i = 0; i < n; i++) {
     for (int r = 0; r < CS_RESOURCE_COUNT; r++) most = fmax(most, use[i].share[r]);
   }
-  return fmin(most, 2);
+  return fmin(most, MOST);
 }
 
 static void draw(const cs_policy_view *policy, const cs_timeline *timeline, double most_us,
@@ -170,6 +203,7 @@ static void draw(const cs_policy_view *policy, const cs_timeline *timeline, doub
   plot.across.most = fmax(fmax(most_us, timeline->span_us), 1e-3);
   cs_svg_open(out, &head);
   for (int r = 0; r < CS_RESOURCE_COUNT; r++) draw_strip(out, &plot, r, use, n, most);
+  draw_unknown(out, &plot, use, n);
   cs_plot_across(out, &plot);
   cs_svg_group(out, "boxes");
   for (int i = 0; i + 1 < n; i++) draw_moment(out, &plot, &use[i], use[i + 1].us);
@@ -190,7 +224,7 @@ cs_status cs_draw_sm_use(const cs_view *view, const cs_policy_view *policy,
 
 /* ---- Data ---- */
 
-enum { POLICY, SOURCE, US, REGISTERS, SHARED, THREADS, BLOCKS, N_COLUMNS };
+enum { POLICY, SOURCE, US, REGISTERS, SHARED, THREADS, BLOCKS, UNKNOWN, N_COLUMNS };
 static const cs_table_column columns[N_COLUMNS] = {
     [POLICY] = {"policy", "policy", CS_COLUMN_TEXT, CS_COLUMN_ALL, true},
     [SOURCE] = {"source", "source", CS_COLUMN_TEXT, CS_COLUMN_ALL, true},
@@ -199,6 +233,7 @@ static const cs_table_column columns[N_COLUMNS] = {
     [SHARED] = {"shared_pct", "shared %", 1, CS_COLUMN_ALL, false},
     [THREADS] = {"threads_pct", "threads %", 1, CS_COLUMN_ALL, false},
     [BLOCKS] = {"blocks_pct", "blocks %", 1, CS_COLUMN_ALL, false},
+    [UNKNOWN] = {"unknown_kernels", "not known", 0, CS_COLUMN_ALL, false},
 };
 
 static cs_status add_rows(const cs_view *view, const cs_policy_view *policy,
@@ -214,6 +249,7 @@ static cs_status add_rows(const cs_view *view, const cs_policy_view *policy,
     cs_table_number(out, US, use[i].us);
     for (int r = 0; r < CS_RESOURCE_COUNT; r++)
       cs_table_number(out, REGISTERS + r, 100 * use[i].share[r]);
+    cs_table_number(out, UNKNOWN, use[i].unknown);
   }
   free(use);
   return CS_OK;

@@ -140,7 +140,7 @@ static cs_status sm_use(const cs_view *view, cs_html *page) {
   cs_html_paragraph(page,
                     "The share of all SMs' registers, shared memory, threads and block slots that "
                     "the blocks of the kernels running at a time hold, were each alone. Above the "
-                    "line blocks wait for others to end.");
+                    "line blocks wait for others to end; strips end at twice all there is.");
   return CS_OK;
 }
 

@@ -182,8 +182,13 @@ static void tell_limiters(const cs_policy_view *policy, cs_html *page) {
                       "them apart: %s; nothing for %.0f%% of that time.",
                       us, text.data ? text.data : "", 100 * free_of / all);
   }
-  if (unknown > 0) {
-    cs_html_paragraph(page, "Of %.0f%% of it that is not known: kernels are not recorded.",
+  if (unknown > 0 && unknown >= all) {
+    cs_html_paragraph(page,
+                      "Pairs of tasks on different streams could overlap for %s in all. What keeps "
+                      "them apart is not known: their kernels are not recorded.",
+                      us);
+  } else if (unknown > 0) {
+    cs_html_paragraph(page, "For %.0f%% of that time it is not known: kernels are not recorded.",
                       100 * unknown / all);
   }
   cs_strbuf_free(&text);

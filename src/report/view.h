@@ -126,7 +126,8 @@ bool cs_view_has_sms(const cs_view *view); /* the device has SMs, and what one h
 bool cs_view_has_sm_use(const cs_view *view, const cs_timeline *timeline);
 /* Of the device while these kernels run, 0 … (more than 1: blocks wait for each other). */
 typedef struct cs_sm_use {
-  double us; /* from here to the next */
+  double us;   /* from here to the next */
+  int unknown; /* kernels that run, too, of which it is not known: they count as nothing */
   double share[CS_RESOURCE_COUNT];
 } cs_sm_use;
 cs_status cs_sm_use_of(const cs_device_info *device, const cs_timeline *timeline, cs_sm_use **out,

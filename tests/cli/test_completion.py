@@ -77,10 +77,14 @@ class Offers(Files):
         self.assertEqual(self.words("run", "--dtype", "f32,"), ["f32,bf16", "f32,f16", "f32,f32", "f32,tf32"])
         self.assertEqual(self.words("run", "--verify", ""), ["full", "none", "sample"])
         self.assertEqual(self.words("profile", "--depth", ""), ["default", "full"])
-        self.assertEqual(self.words("report", "--format", ""), ["csv", "json", "md", "text"])
+        self.assertEqual(self.words("report", "--format", ""), ["csv", "html", "json", "md", "svg", "text"])
+        self.assertEqual(self.words("compare", "--format", ""), ["csv", "json", "md", "text"])
+        self.assertEqual(self.words("plan", "--policy", ""), policies)
+        self.assertEqual(self.words("report", "--policy", "streams,i"), ["streams,ios"])
         self.assertEqual(self.words("run", "--device", ""), ["auto", "cpu", "cuda:", "sim:"])
         self.assertEqual(self.files("run", "--device", "sim:"), ["sim:e.jsonl", "sim:f.jsonl.gz", "sim:sub folder/"])
         self.assertEqual(self.words("run", "--batch", ""), [])
+        self.assertEqual(self.words("experiment", "--only", ""), [])
         self.assertEqual(self.words("cache", ""), ["clear", "list", "path"])
 
     def test_files(self):

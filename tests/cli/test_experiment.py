@@ -107,7 +107,9 @@ class CrossProduct(ExperimentTest):
     def test_dry_run_lists_and_measures_nothing(self):
         out, _ = self.accepted(self.sim("--dry-run", spec=self.spec(search_seconds=3)))
         self.assertEqual(out.count("to do"), CELLS + 1)
-        self.assertIn(f"27 of 27 cells, 27 of them to do; searches take {3 * CELLS} s", out)
+        self.assertIn("27 of 27 cells, 27 of them to do; nothing is searched or sampled on a simulated device.", out)
+        told, _ = self.accepted(self.execute("experiment", self.spec(search_seconds=3), "--dry-run", "--device", "cpu"))
+        self.assertIn(f"27 of 27 cells, 27 of them to do; searches take {3 * CELLS} s", told)
         self.assertFalse((self.folder / "out.jsonl").exists())
         self.sim("--quiet", "--only", "family=all", spec=self.spec(search_seconds=3))
         out, _ = self.accepted(self.sim("--dry-run", spec=self.spec(search_seconds=3)))

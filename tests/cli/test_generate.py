@@ -192,7 +192,8 @@ class Generate(CommandTest):
 
     def test_what_is_no_generator(self):
         tiny = self.file("tiny.json", harness.TINY)
-        self.refused(self.generate("--output", "a.png", model=tiny), USAGE, "wanted pictures")
+        self.refused(self.generate("--output", "a.png", "--cache", "new", model=tiny), BAD_INPUT, "wanted pictures")
+        self.assertFalse((self.folder / "new").exists(), "measured before the graph was looked at")
         two = generator()
         two["outputs"] = ["up", "tanh"]
         self.refused(self.generate("--output", "a.png", model=self.file("two.json", two)), BAD_INPUT, "2 outputs",

@@ -1,7 +1,9 @@
 """--help and man pages: that each has examples, that these are what the command takes, and that pages say it all."""
+import os
 import re
 import shlex
 import subprocess
+import unittest
 
 import harness
 from harness import OK, ROOT, CommandTest
@@ -17,6 +19,18 @@ def examples(text):
     """Words of every example of a --help or of a formatted page: lines that begin with the command's name."""
     lines = re.sub(r"\\\n\s*", "", text).splitlines()
     return [shlex.split(re.split(r" [|>] ", line)[0])[1:] for line in lines if re.match(r" +convsched ", line)]
+
+
+class Documents(unittest.TestCase):
+    def test_programs_that_they_call_can_be_called(self):
+        found = set()
+        for document in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")):
+            text = document.read_text(encoding="utf-8")
+            found |= set(re.findall(r"(?m)^    ((?:tools|bench)/[\w.]+) ", text))
+            found |= set(re.findall(r"`((?:tools|bench)/\w+\.(?:py|sh)) [^`]+`", text))
+        self.assertGreater(len(found), 5)
+        for program in sorted(found):
+            self.assertTrue(os.access(ROOT / program, os.X_OK), program)
 
 
 class Help(CommandTest):
@@ -54,6 +68,22 @@ class Help(CommandTest):
                     self.accepted(self.execute("--parse-only", *words))
                 for line in text.splitlines():
                     self.assertLessEqual(len(line), 80, line)
+
+    def test_no_line_of_blanks(self):
+        for command in commands():
+            self.assertNotRegex(self.help_of(command), r"(?m)^ +$", command)
+
+    def test_lists_and_all_are_told_where_they_are_taken(self):
+        model = self.model()
+        for command, more in (("run", ()), ("profile", ()), ("plan", ()), ("trace", ()), ("inspect", ("--kernels",)),
+                              ("report", ("-o", "page.html")), ("generate", ("--output", "sheet.png"))):
+            text = self.help_of(command)
+            for told, options in (("--batch=N[,N...]", ("--batch", "1,2")),
+                                  ("--dtype=f32|tf32|f16|bf16[,...]", ("--dtype", "f32,f16")),
+                                  ("--policy=NAME|all", ("--policy", "all"))):
+                with self.subTest(command, options=options):
+                    _, _, err = self.execute(command, model, "--device", "sim:none", *more, *options)
+                    self.assertEqual("at a time" not in err and "of one policy" not in err, told in text, err)
 
     def test_examples_that_are_wrong_are_found(self):
         for words in (("run", "m.json", "--no-such-option"), ("run",), ("run", "m.json", "--batch", "x")):

@@ -4,6 +4,7 @@ import csv
 import gzip
 import html.parser
 import io
+import itertools
 import json
 import pathlib
 import re
@@ -300,12 +301,27 @@ class Holes(ReportTest):
     def test_no_kernels(self):
         page = self.page("--policy", "streams", file=self.holed(lambda line: '"kernels":{' not in line))
         self.assertIn("kernels are not recorded", page.missing_in("summary"))
+        self.assertIn("What keeps them apart is not known: their kernels are not recorded.", page.text)
+        self.assertNotIn("Of 100%", page.text)
         self.assertIn("no kernels are recorded", page.missing_in("sm-use"))
         self.assertIn("no candidate whose kernels are recorded", page.missing_in("candidates"))
         self.assertNotIn("sm-use-streams-simulated", page.ids)
         self.assertIn("scatter-workspace", page.ids)
         for section in ("sm-use", "candidates"):
             self.assertIn("convsched profile", page.missing_in(section))
+
+    def test_some_kernels(self):
+        """Where kernels run that are not recorded, the use of SMs says so, and the mean is a lower bound."""
+        count = itertools.count()
+        holed = self.holed(lambda line: '"kernels":{' not in line or next(count) % 2)
+        known = {row["start_us"]: row["kernel"] != "" for row in self.rows("gantt", "--policy", "sequential", file=holed)}
+        found = {row["us"]: row["unknown_kernels"] for row in self.rows("sm-use", "--policy", "sequential", file=holed)}
+        self.assertEqual({found[us] for us in known if known[us]}, {"0"})
+        self.assertEqual({found[us] for us in known if not known[us]}, {"1"})
+        for file, wanted in ((holed, True), (None, False)):
+            page = self.page("--policy", "sequential", file=file)
+            grey = [attrs for tag, attrs in page.elements if tag == "rect" and attrs.get("class") == "unknown"]
+            self.assertEqual((len(grey) > 1, "mean, at least" in page.text), (wanted, wanted))
 
     def test_no_coruns(self):
         page = self.page("--policy", "streams", file=self.holed(lambda line: '"corun":{' not in line))
