@@ -150,6 +150,27 @@ class Whole(ReportTest):
         self.assertNotIn("<b>", checked.text)
         self.assertIn("a<b>&'\"c", checked.texts["graph"] + " ".join(a.get("aria-label", "") for _, a in checked.elements))
 
+    def test_hostile_names(self):
+        """Elements, quotes and characters that XML cannot hold, and names that are cut within a character."""
+        names = ["</script><script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "<!--<script>", "]]>&amp;&lt;-->",
+                 "' onmouseover='x", "a`b`c", "%s%n%d", "\U0001f600" * 60, "x" + "\U0001f600" * 60, "\uffff\ufffe\x01\x7f", "t\tn\nl",
+                 "\\u003c${x}", "ä" * 120]
+        graph = json.loads((ROOT / "models" / "googlenet.json").read_text())
+        new = {node["name"]: f"{name}{i}" for i, node in enumerate(graph["nodes"]) for name in [names[i % len(names)]]}
+        for node in graph["nodes"]:
+            node.update(name=new[node["name"]], inputs=[new.get(value, value) for value in node["inputs"]])
+        graph.update(name="<script>alert(2)</script>", outputs=[new.get(value, value) for value in graph["outputs"]])
+        args = (self.file("odd.json", graph), "--dtype", "f16", "--device", f"sim:{PROFILES / 'h100-f16-b1.jsonl.gz'}")
+        self.accepted(self.execute("report", *args, "-o", "odd.html"))
+        page = self.checked((self.folder / "odd.html").read_text(encoding="utf-8"))
+        self.assertEqual([tag for tag, _ in page.elements].count("script"), 2)
+        self.assertFalse([tag for tag, attrs in page.elements if tag == "img" or any(a.startswith("on") for a in attrs)])
+        for figure in FIGURES:
+            with self.subTest(figure=figure):
+                out, _ = self.accepted(self.execute("report", *args, "--policy", "streams", "--figure", figure, "--format",
+                                                    "svg"))
+                xml.etree.ElementTree.fromstring(out)
+
 
 class Figures(ReportTest):
     def test_svg_is_xml_with_a_style_of_its_own(self):
