@@ -329,6 +329,20 @@ class Holes(ReportTest):
         page = self.page("--policy", "streams", file=self.holed(lambda line: '"corun":{' not in line))
         self.assertIn("--corun", page.missing_in("complementary"))
 
+    def test_coruns_of_absurd_times(self):
+        """What is no time is damaged; a gain beyond a double is null."""
+        with gzip.open(PROFILES / "h100-tf32-b1.jsonl.gz", "rt", encoding="utf-8") as file:
+            lines = file.readlines()
+        for values, gain in ((("0", "-5", "9.5"), 1), (("1e300", "1e-300"), None)):
+            for i, line in enumerate(lines):
+                lines[i] = re.sub(r'("corun":.*?"concurrent_us":)[^,]*', rf"\g<1>{values[i % len(values)]}", line)
+            path = self.file("absurd.jsonl", "".join(lines))
+            out, err = self.accepted(self.execute("report", ROOT / "models" / "googlenet.json", "--dtype", "tf32", "--profile",
+                                                  path, "--table", "complementary", "--format", "json"))
+            self.assertEqual(json.loads(out)["summary"]["best_gain"], gain)
+            self.assertEqual("damaged" in err, gain == 1)
+        self.page("--policy", "streams", file=path)
+
     def test_an_operation_that_was_not_measured(self):
         """There is no plan then, and nothing is drawn in its place; what was measured is shown."""
         page = self.page(file=self.holed(lambda line: "x=1x480x28x28" not in line))
