@@ -16,4 +16,10 @@ static inline json_t *cs_json_number(double value) {
   return isfinite(value) ? json_real(value) : json_null();
 }
 
+/* Puts '?' in the place of every byte that is not UTF-8, as names of files may have: JSON cannot.
+ */
+void cs_make_utf8(char *text);
+/* `text` as a JSON string after that; NULL: no memory. */
+json_t *cs_json_text(const char *text);
+
 #endif

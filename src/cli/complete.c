@@ -117,7 +117,7 @@ static void offer_nodes(completion *c, size_t head, const char *behind) {
     const char *name = json_string_value(json_object_get(node, "name"));
     cs_strbuf whole = {0};
     cs_strbuf_printf(&whole, "%s%s", name ? name : "", behind);
-    if (name && whole.data) {
+    if (name && whole.data && !strpbrk(name, "\n\t")) { /* they end what is offered */
       offer(c, c->word, head, whole.data, whole.length,
             json_string_value(json_object_get(node, "op")));
     }

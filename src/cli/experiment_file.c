@@ -27,6 +27,12 @@ static cs_status note(experiment_file *file, const json_t *record) {
   return failed ? cs_no_memory("records", 0) : CS_OK;
 }
 
+static cs_status something_else(const experiment_file *file) {
+  return cli_error(CS_CODE_BAD_INPUT,
+                   "%s: found a file of something else, wanted an experiment's records",
+                   file->path);
+}
+
 static cs_status read_lines(experiment_file *file, json_t *lines) {
   size_t i;
   json_t *line;
@@ -38,9 +44,7 @@ static cs_status read_lines(experiment_file *file, json_t *lines) {
       continue;
     }
     if (strcmp(string(line, "schema"), "convsched.experiment-head/1") != 0) {
-      return cli_error(CS_CODE_BAD_INPUT,
-                       "%s: found a file of something else, wanted an experiment's records",
-                       file->path);
+      return something_else(file);
     }
     file->header = json_incref(line);
   }
@@ -64,25 +68,50 @@ cs_status experiment_file_read(const char *path, experiment_file *out) {
 
 /* ---- Opening ---- */
 
-static cs_status open_locked(experiment_file *file) {
-  struct stat status;
-  file->made = access(file->path, F_OK) != 0;
+static cs_status open_once(experiment_file *file, struct stat *status) {
+  bool made = access(file->path, F_OK) != 0;
   file->fd = open(file->path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
   if (file->fd < 0) return cs_io_error(file->path, "open", errno);
-  if (fstat(file->fd, &status) != 0) return cs_io_error(file->path, "open", errno);
-  if (!S_ISREG(status.st_mode)) {
+  if (fstat(file->fd, status) != 0) return cs_io_error(file->path, "open", errno);
+  if (!S_ISREG(status->st_mode)) {
     return cli_error(CS_CODE_USAGE, "--output %s: wanted a file, since records are read again",
                      file->path);
   }
-  if (flock(file->fd, LOCK_EX | LOCK_NB) == 0) return CS_OK;
+  if (flock(file->fd, LOCK_EX | LOCK_NB) == 0) {
+    file->made = made; /* another process's file is not ours to remove */
+    return fstat(file->fd, status) == 0 ? CS_OK : cs_io_error(file->path, "open", errno);
+  }
   if (errno != EWOULDBLOCK) return cs_io_error(file->path, "lock", errno);
   return cli_error(CS_CODE_USAGE, "--output %s: another process writes to it", file->path);
+}
+
+/* Again where the process that had the lock has removed its file, which had nothing in it. */
+static cs_status open_locked(experiment_file *file) {
+  struct stat status;
+  for (;;) {
+    CS_RETURN_IF_ERROR(open_once(file, &status));
+    if (status.st_nlink > 0) return CS_OK;
+    (void)close(file->fd);
+    file->fd = -1;
+  }
+}
+
+/* A line without an end is what a process of ours left, or somebody's file, which stays. */
+static cs_status check_ours(const experiment_file *file) {
+  static const char begin[] = "{\"schema\":\"convsched.experiment-head/1\"";
+  char found[sizeof begin];
+  if (file->header) return CS_OK;
+  ssize_t n = pread(file->fd, found, sizeof begin - 1, (off_t)file->length);
+  if (n < 0) return cs_io_error(file->path, "read", errno);
+  if (memcmp(found, begin, (size_t)n) == 0) return CS_OK;
+  return something_else(file);
 }
 
 cs_status experiment_file_open(const char *path, experiment_file *out) {
   *out = (experiment_file){.path = path, .fd = -1};
   CS_RETURN_IF_ERROR(open_locked(out));
   CS_RETURN_IF_ERROR(read_file(out));
+  CS_RETURN_IF_ERROR(check_ours(out));
   if (ftruncate(out->fd, (off_t)out->length) == 0) return CS_OK;
   return cs_io_error(path, "cut off an unfinished line of", errno);
 }

@@ -1,4 +1,6 @@
 /* Files that one command both reads and writes, or writes twice: one would be lost. */
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -10,10 +12,34 @@ typedef struct named_file {
   const char *path;   /* NULL: not given */
 } named_file;
 
+/* The last part of a path; *in_folder: bytes before it. */
+static const char *name_of(const char *path, size_t *in_folder) {
+  const char *slash = strrchr(path, '/');
+  *in_folder = slash ? (size_t)(slash - path) + 1 : 0;
+  return path + *in_folder;
+}
+
+static bool stat_folder(const char *path, size_t length, struct stat *out) {
+  char folder[PATH_MAX];
+  if (length >= sizeof folder) return false;
+  snprintf(folder, sizeof folder, "%.*s", (int)length, path);
+  return stat(length > 0 ? folder : ".", out) == 0;
+}
+
+/* Of files that are still to be made. */
+static bool is_same_name(const char *a, const char *b) {
+  struct stat x, y;
+  size_t in_a, in_b;
+  if (strcmp(a, b) == 0) return true;
+  if (strcmp(name_of(a, &in_a), name_of(b, &in_b)) != 0) return false;
+  return stat_folder(a, in_a, &x) && stat_folder(b, in_b, &y) && x.st_dev == y.st_dev &&
+         x.st_ino == y.st_ino;
+}
+
 /* What is no regular file, as /dev/null, loses nothing. */
 static bool is_same_file(const char *a, const char *b) {
   struct stat x, y;
-  if (stat(a, &x) != 0 || stat(b, &y) != 0) return strcmp(a, b) == 0;
+  if (stat(a, &x) != 0 || stat(b, &y) != 0) return is_same_name(a, b);
   return S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
@@ -80,14 +106,28 @@ static cs_status check_results(const cli_options *options, const named_file *jso
   return CS_OK;
 }
 
+static cs_status check_pairs(const named_file *const *written, int n) {
+  for (int i = 0; i < n; i++) {
+    for (int j = 0; j < i; j++) {
+      const named_file *a = written[i], *b = written[j];
+      if (!a->path || !b->path || !is_same_file(a->path, b->path)) continue;
+      return cli_error(CS_CODE_USAGE, "%s %s: is the file of %s, too", a->option, a->path,
+                       b->option);
+    }
+  }
+  return CS_OK;
+}
+
 cs_status cli_check_files(const cli_options *options) {
   bool to_stdout = options->json && strcmp(options->json, "-") == 0;
   const named_file json = {"--json", to_stdout ? NULL : options->json},
                    output = {"--output", options->output}, onnx = {"--onnx", options->onnx},
                    page = {"--page", options->page};
+  const named_file *const written[] = {&output, &onnx, &page, &json};
   CS_RETURN_IF_ERROR(check_file(&output));
   CS_RETURN_IF_ERROR(check_file(&onnx));
   CS_RETURN_IF_ERROR(check_file(&page));
+  CS_RETURN_IF_ERROR(check_pairs(written, sizeof written / sizeof *written));
   CS_RETURN_IF_ERROR(check_results(options, &json));
   CS_RETURN_IF_ERROR(check_written(options, &json));
   CS_RETURN_IF_ERROR(check_written(options, &onnx));

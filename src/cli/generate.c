@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/json.h"
 #include "cli/generate.h"
 
 #define DEFAULT_COUNT 64
@@ -164,11 +165,12 @@ static cs_status print_result(const generation *g) {
 }
 
 static cs_status write_record(const generation *g) {
-  json_t *record = json_pack(
-      "{s:s, s:s, s:s, s:s, s:I, s:I, s:i, s:I, s:f, s:f}", "schema", "convsched.generate/1",
-      "model", cs_graph_name(g->graph), "backend", g->backend, "output", g->options->output,
-      "count", (json_int_t)g->count, "batch", (json_int_t)g->batch, "in_flight", g->in_flight,
-      "seed", (json_int_t)g->options->seed, "wall_s", g->wall_s, "packing_s", g->packing_s);
+  json_t *record =
+      json_pack("{s:s, s:s, s:s, s:o, s:I, s:I, s:i, s:I, s:f, s:f}", "schema",
+                "convsched.generate/1", "model", cs_graph_name(g->graph), "backend", g->backend,
+                "output", cs_json_text(g->options->output), "count", (json_int_t)g->count, "batch",
+                (json_int_t)g->batch, "in_flight", g->in_flight, "seed",
+                (json_int_t)g->options->seed, "wall_s", g->wall_s, "packing_s", g->packing_s);
   if (!record) return cs_no_memory("a record", 0);
   if (g->options->time) {
     json_object_set_new(record, "compute_ms", json_real(1e3 * g->compute_s));

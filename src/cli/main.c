@@ -10,6 +10,7 @@
 
 #include "base/base.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "cli/cli.h"
 #include "cli/help.h"
 
@@ -186,6 +187,7 @@ int main(int argc, char **argv) {
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN); /* a write beyond `ulimit -f` is an error like that of a full disk */
   char *line = join_arguments(argc, argv);
+  if (line) cs_make_utf8(line); /* it is recorded */
   cli_command_line = line ? line : "convsched";
   cli_options options;
   cli_parse(command, argc - 1, argv + 1, &options);

@@ -1,8 +1,11 @@
 #include "cli/pictures.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,6 +13,7 @@
 #include "cli/cli.h"
 #include "cli/png.h"
 
+#define PICTURE_NAME "%06" PRId64 ".png"
 #define MOST_QUEUED 4 /* pieces that wait for the thread */
 
 typedef struct piece {
@@ -51,7 +55,7 @@ static bool is_folder(const char *path) {
 static cs_status picture_path(const cli_pictures_options *options, int64_t index, char **out) {
   cs_strbuf path = {0};
   size_t length = strlen(options->path);
-  cs_strbuf_printf(&path, "%s%s%06" PRId64 ".png", options->path,
+  cs_strbuf_printf(&path, "%s%s" PICTURE_NAME, options->path,
                    options->path[length - 1] == '/' ? "" : "/", index);
   return cs_strbuf_take(&path, out);
 }
@@ -64,17 +68,33 @@ static cs_status check_file(const cli_pictures_options *options, const char *pat
   return CS_OK;
 }
 
+/* Whether one of `count` pictures has this name. */
+static bool is_picture(const char *name, int64_t count) {
+  char wanted[32];
+  long long index = strtoll(name, NULL, 10);
+  snprintf(wanted, sizeof wanted, PICTURE_NAME, (int64_t)index);
+  return index >= 0 && index < count && strcmp(name, wanted) == 0;
+}
+
+/* By what is in the folder: there may be fewer files than pictures, or no end of these. */
 static cs_status check_folder(const cli_pictures_options *options) {
+  cs_status st = CS_OK;
+  char *path = NULL;
   CS_RETURN_IF_ERROR(cs_make_directories(options->path));
-  for (int64_t i = 0; i < options->count; i++) {
-    char *path = NULL;
-    CS_RETURN_IF_ERROR(picture_path(options, i, &path));
-    cs_status st = check_file(options, path);
-    if (st == CS_OK && i == 0) st = cs_file_check_replace(path);
+  DIR *folder = opendir(options->path);
+  if (!folder) return cs_io_error(options->path, "open", errno);
+  for (const struct dirent *entry; st == CS_OK && (entry = readdir(folder));) {
+    if (!is_picture(entry->d_name, options->count)) continue;
+    st = picture_path(options, strtoll(entry->d_name, NULL, 10), &path);
+    if (st == CS_OK) st = check_file(options, path);
     free(path);
-    CS_RETURN_IF_ERROR(st);
   }
-  return CS_OK;
+  closedir(folder);
+  CS_RETURN_IF_ERROR(st);
+  CS_RETURN_IF_ERROR(picture_path(options, 0, &path));
+  st = cs_file_check_replace(path);
+  free(path);
+  return st;
 }
 
 cs_status cli_pictures_check(const cli_pictures_options *options) {
@@ -164,9 +184,10 @@ static cs_status begin_sheet(cli_pictures *p) {
   const cli_pictures_options *o = &p->options;
   p->columns = o->columns > 0 ? o->columns : (int64_t)ceil(sqrt((double)o->count));
   if (p->columns > o->count) p->columns = o->count;
-  int64_t rows = (o->count + p->columns - 1) / p->columns;
-  CS_RETURN_IF_ERROR(
-      cli_png_begin(&p->sheet, o->path, p->columns * o->width, rows * o->height, o->channels));
+  int64_t rows = (o->count + p->columns - 1) / p->columns, width, height;
+  if (!cs_mul_i64(p->columns, o->width, &width)) width = INT64_MAX;
+  if (!cs_mul_i64(rows, o->height, &height)) height = INT64_MAX;
+  CS_RETURN_IF_ERROR(cli_png_begin(&p->sheet, o->path, width, height, o->channels));
   p->sheet_begun = true;
   p->band = cs_calloc((size_t)p->columns, p->picture_bytes);
   return p->band ? CS_OK : cs_no_memory("a row of pictures", (size_t)p->columns * p->picture_bytes);

@@ -1,7 +1,9 @@
 /* Files that are being written when the process has to end at once. */
 #include <fcntl.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -10,6 +12,7 @@
 
 #define MOST_FILES 1024 /* descriptors looked at; the command has a few dozen */
 #define DIGITS 24
+#define MAKING_MS 10 /* what making a file may take */
 
 /* Appends a number to text that has room for it. */
 static void append_number(char *text, long number) {
@@ -33,9 +36,8 @@ static bool ends_with(const char *text, const char *end) {
   return length > wanted && strcmp(text + length - wanted, end) == 0;
 }
 
-void cli_remove_unfinished(void) {
-  char suffix[DIGITS + 8] = ".tmp.", path[4352];
-  append_number(suffix, getpid());
+static void remove_once(const char *suffix) {
+  char path[4352];
   for (int fd = STDERR_FILENO + 1; fd < MOST_FILES; fd++) {
     char link[DIGITS + 24] = "/proc/self/fd/";
     if (!is_written(fd)) continue;
@@ -45,4 +47,16 @@ void cli_remove_unfinished(void) {
     path[length] = '\0';
     if (ends_with(path, suffix)) unlink(path);
   }
+}
+
+/* Other threads go on meanwhile: they shall open nothing more. What one was making just then is
+ * found the second time. */
+void cli_remove_unfinished(void) {
+  char suffix[DIGITS + 8] = ".tmp.";
+  const struct rlimit none = {0, 0};
+  append_number(suffix, getpid());
+  (void)setrlimit(RLIMIT_NOFILE, &none);
+  remove_once(suffix);
+  (void)poll(NULL, 0, MAKING_MS);
+  remove_once(suffix);
 }

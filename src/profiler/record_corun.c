@@ -140,7 +140,7 @@ static bool get_known(const json_t *object, const char *name, double *out) {
 }
 
 static bool corun_values_from_json(const json_t *object, cs_corun *out) {
-  return cs_get_number(object, "concurrent_us", &out->concurrent_us) &&
+  return cs_get_number(object, "concurrent_us", &out->concurrent_us) && out->concurrent_us > 0 &&
          cs_get_number(object, "p10_us", &out->p10_us) &&
          cs_get_number(object, "p90_us", &out->p90_us) &&
          cs_get_number(object, "variation", &out->variation) &&

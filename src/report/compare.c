@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
+
 /* Of each median; that of two together is 0.95 at least (Bonferroni). */
 #define CONFIDENCE 0.975
 #define LEAST_SAMPLES 7 /* of which an interval of a median has that confidence */
@@ -145,8 +147,8 @@ static cs_status describe_side(const char *name, const cs_records *side, cs_tabl
   CS_TRY(st, cs_records_list(side, "device", "name", &device), done);
   CS_TRY(st, cs_records_list(side, NULL, "commit", &commit), done);
   cs_table_note(table, "%s: %s; %s; commit %s.", name, side->path, device, commit);
-  json_t *about =
-      json_pack("{s:s, s:s, s:s}", "path", side->path, "device", device, "commit", commit);
+  json_t *about = json_pack("{s:o, s:s, s:s}", "path", cs_json_text(side->path), "device", device,
+                            "commit", commit);
   if (!about || json_object_set_new(table->about, key, about) != 0) table->failed = true;
 done:
   free(device);
@@ -172,9 +174,9 @@ static cs_status finish(comparison *c, cs_table *table) {
                   "%d.",
                   LEAST_SAMPLES, c->few);
   }
-  json_t *summary =
-      json_pack("{s:i, s:i, s:i, s:i, s:i, s:f}", "rows", c->rows, "faster", c->faster, "slower",
-                c->slower, "same", c->same, "regressions", c->regressions, "worst", c->worst);
+  json_t *summary = json_pack("{s:i, s:i, s:i, s:i, s:i, s:o}", "rows", c->rows, "faster",
+                              c->faster, "slower", c->slower, "same", c->same, "regressions",
+                              c->regressions, "worst", cs_json_number(c->worst));
   if (!summary || json_object_update(table->summary, summary) != 0) table->failed = true;
   json_decref(summary);
   return CS_OK;

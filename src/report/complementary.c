@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "profiler/profiling.h"
 #include "report/members.h"
 
@@ -248,8 +249,9 @@ static cs_status finish(const cs_report_input *input, const totals *sum, cs_tabl
   cs_table_note(table,
                 "Overlap: share of the concurrent time in which at least two ran (– where "
                 "not traced), and limiter: with the candidates that are fastest alone.");
-  json_t *summary = json_pack("{s:i, s:i, s:i, s:f}", "sets", sum->sets, "wins", (int)sum->n_wins,
-                              "unconfirmed", sum->unconfirmed, "best_gain", sum->best_gain);
+  json_t *summary =
+      json_pack("{s:i, s:i, s:i, s:o}", "sets", sum->sets, "wins", (int)sum->n_wins, "unconfirmed",
+                sum->unconfirmed, "best_gain", cs_json_number(sum->best_gain));
   if (!summary || json_object_update(table->summary, summary) != 0) table->failed = true;
   json_decref(summary);
   return CS_OK;

@@ -16,15 +16,10 @@ static void element_begin(cs_strbuf *out, const char *element, const char *class
 
 /* Escaped, and `code` as code. */
 static void with_code(cs_strbuf *out, const char *text) {
-  char part[1024];
   bool code = false;
   for (;;) {
     size_t length = strcspn(text, "`");
-    for (size_t at = 0; at < length; at += sizeof part - 1) {
-      size_t n = length - at < sizeof part - 1 ? length - at : sizeof part - 1;
-      snprintf(part, sizeof part, "%.*s", (int)n, text + at);
-      cs_markup_text(out, part);
-    }
+    cs_markup_part(out, text, length);
     if (!text[length]) break;
     code = !code;
     cs_markup_raw(out, code ? "<code>" : "</code>");

@@ -31,16 +31,39 @@ static const char *entity(char c) {
   }
 }
 
-void cs_markup_text(cs_strbuf *out, const char *text) {
-  const char *from = text;
-  for (; *text; text++) {
-    const char *instead = entity(*text);
-    if (!instead) continue;
-    cs_strbuf_append(out, from, (size_t)(text - from));
-    cs_markup_raw(out, instead);
-    from = text + 1;
+/* Bytes of the character at `at`, of `left` at most, that XML may hold beyond ASCII; 0: it is none.
+ */
+static size_t wide_character(const unsigned char *at, size_t left) {
+  static const uint32_t least[] = {0x80, 0x800, 0x10000};
+  size_t n = *at >= 0xf0 ? 4 : *at >= 0xe0 ? 3 : *at >= 0xc0 ? 2 : 0;
+  if (n == 0 || n > left) return 0;
+  uint32_t code = *at & (0x7fU >> n);
+  for (size_t i = 1; i < n; i++) {
+    if ((at[i] & 0xc0) != 0x80) return 0;
+    code = code << 6 | (at[i] & 0x3f);
+  }
+  bool surrogate = code >= 0xd800 && code < 0xe000, none = code == 0xfffe || code == 0xffff;
+  return code >= least[n - 2] && code <= 0x10ffff && !surrogate && !none ? n : 0;
+}
+
+void cs_markup_part(cs_strbuf *out, const char *text, size_t length) {
+  const char *from = text, *end = text + length;
+  while (text < end) {
+    bool wide = (unsigned char)*text >= 0x80;
+    size_t n = wide ? wide_character((const unsigned char *)text, (size_t)(end - text)) : 1;
+    const char *instead = n == 0 ? "" : wide ? NULL : entity(*text);
+    if (instead) {
+      cs_strbuf_append(out, from, (size_t)(text - from));
+      cs_markup_raw(out, instead);
+      from = text + 1;
+    }
+    text += n > 0 ? n : 1;
   }
   cs_strbuf_append(out, from, (size_t)(text - from));
+}
+
+void cs_markup_text(cs_strbuf *out, const char *text) {
+  cs_markup_part(out, text, strlen(text));
 }
 
 static void escape_list(cs_strbuf *out, const char *format, va_list args) {

@@ -6,8 +6,11 @@
 
 #include "base/base.h"
 
-/* Appends text in which & < > " are escaped and control characters but line ends are left out. */
+/* Appends text in which & < > " are escaped and what XML cannot hold is left out: control
+ * characters but line ends and tabs, bytes that are not UTF-8 (of a name that was cut). */
 void cs_markup_text(cs_strbuf *out, const char *text);
+/* The first `length` bytes of a text. */
+void cs_markup_part(cs_strbuf *out, const char *text, size_t length);
 /* The same of what is printed. */
 void cs_markup_printf(cs_strbuf *out, const char *format, ...) CS_PRINTF(2, 3);
 /* Appends a text as it is (a literal of ours). */

@@ -5,6 +5,8 @@
 #include "base/json.h"
 #include "report/table.h"
 
+#define MOST_WHOLE 9007199254740992.0 /* 2^53 */
+
 static bool is_data(const cs_table *table, int column) {
   return !table->hidden[column] && table->columns[column].use != CS_COLUMN_PERSON;
 }
@@ -63,10 +65,9 @@ cs_status cs_table_to_csv(const cs_table *table, char **out) {
 /* ---- JSON ---- */
 
 static json_t *json_cell(const cs_table_column *column, const cs_cell *cell) {
-  if (cell->text) return json_string(cell->text);
-  if (isnan(cell->number)) return json_null();
-  if (column->digits == 0) return json_integer((json_int_t)llround(cell->number));
-  return json_real(cell->number);
+  if (cell->text) return cs_json_text(cell->text);
+  bool whole = column->digits == 0 && fabs(cell->number) < MOST_WHOLE;
+  return whole ? json_integer((json_int_t)llround(cell->number)) : cs_json_number(cell->number);
 }
 
 /* The functions of jansson that take a new reference refuse NULL: failures add up in `failed`. */
@@ -100,7 +101,7 @@ cs_status cs_table_to_json(const cs_table *table, char **out) {
   json_t *json = json_pack("{s:s}", "schema", "convsched.report/1");
   json_t *notes = json_array();
   for (size_t i = 0; i < table->n_notes; i++) {
-    failed |= json_array_append_new(notes, json_string(table->notes[i]));
+    failed |= json_array_append_new(notes, cs_json_text(table->notes[i]));
   }
   failed |= json_object_update(json, table->about);
   failed |= json_object_set_new(json, "columns", json_columns(table, &failed));

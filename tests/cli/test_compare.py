@@ -1,6 +1,7 @@
 """`compare`: two files of records side by side."""
 import copy
 import json
+import os
 import random
 
 import harness
@@ -44,6 +45,20 @@ class Compare(CommandTest):
         told = json.loads(out)
         return told, {(row["model"], row["contender"], row["layout"] if "layout" in row else None,
                        row["metric"]): row for row in told["rows"]}
+
+    def test_names_that_are_not_utf8(self):
+        name = os.fsdecode(b"\xe4.json")
+        self.records(name, run({"streams": latency(100)}))
+        told, _ = self.told(self.folder / name, name)
+        self.assertEqual(told["b"]["path"], "?.json")
+
+    def test_times_that_are_no_times(self):
+        """Ratios beyond a double are null in JSON."""
+        a = self.records("a.json", run({"streams": {"median": 1e-300, "samples": [0, -1, 1e-300]}}))
+        b = self.records("b.json", run({"streams": {"median": 1e300, "samples": [1e300, 1e308, 0]}}))
+        told, rows = self.told(a, b)
+        self.assertIsNone(rows["googlenet", "streams", None, "latency us"]["slowdown"])
+        self.assertIsNone(told["summary"]["worst"])
 
     def test_latencies(self):
         a = self.records("a.jsonl", run({"streams": latency(100), "coselect": latency(90), "opara": latency(80)}))

@@ -106,6 +106,12 @@ class Offers(Files):
         self.assertEqual(self.words("run", "a.json", "--dump", ""), [])
         self.assertEqual(self.words("run", "--dump", ""), [])
 
+    def test_nodes_of_several_lines(self):
+        def rename(graph):
+            graph["nodes"][0]["name"] = graph["nodes"][1]["inputs"][0] = "a\nconv9"
+        self.file("tiny.json", harness.graph(rename))
+        self.assertEqual(self.words("run", "tiny.json", "--dump", ""), ["cat", "conv2", "relu1"])
+
 
 class Shells(Files):
     """A script in the command's place completes as the command does, and otherwise prints its arguments."""

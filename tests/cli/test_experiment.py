@@ -3,6 +3,7 @@ import copy
 import csv
 import io
 import json
+import os
 import re
 import signal
 import subprocess
@@ -211,6 +212,40 @@ class Resume(ExperimentTest):
     def test_file_of_something_else(self):
         self.file("out.jsonl", '{"schema": "convsched.run/1"}\n')
         self.refused(self.sim(), BAD_INPUT, "out.jsonl", "something else")
+
+    def test_file_of_something_else_in_one_line(self):
+        """Of a file without a newline all is a line without an end: it stays."""
+        for content in ('{"my": "data"}', "x", '{"schema":"convsched.experiment-cell/1","key":"', "\n{}", "\n\nx"):
+            self.file("out.jsonl", content)
+            self.refused(self.sim(), BAD_INPUT, "out.jsonl", "something else")
+            self.assertEqual((self.folder / "out.jsonl").read_text(), content)
+
+    def test_torn_first_line(self):
+        self.accepted(self.sim("--quiet", "--only", "family=all"))
+        first = (self.folder / "out.jsonl").read_bytes().splitlines()[0]
+        for length in (0, 1, 20, 60, len(first)):
+            (self.folder / "out.jsonl").write_bytes(first[:length])
+            self.accepted(self.sim("--quiet", "--only", "family=all,streams=1"))
+            self.assertEqual(len(self.keys()), 3)
+
+    def test_many_begin_at_once(self):
+        """One gets the file; the others leave it as it is."""
+        spec = self.spec(streams=[1], families=[{"name": "all"}])
+        for _ in range(8):
+            begun = [self.start("experiment", spec, "--device", f"sim:{PROFILE}", "--output", "out.jsonl", "--quiet")
+                     for _ in range(6)]
+            for process in begun:
+                process.communicate()
+            codes = [process.returncode for process in begun]
+            self.assertIn(OK, codes)
+            self.assertEqual(set(codes) - {OK, USAGE}, set())
+            self.assertEqual(len(self.keys()), 3)
+            (self.folder / "out.jsonl").unlink()
+
+    def test_names_that_are_not_utf8(self):
+        name = os.fsdecode(b"r\xe4cords.jsonl")
+        self.accepted(self.sim("--quiet", "--only", "family=all,streams=1", output=name))
+        self.assertIn("--output r?cords.jsonl", self.lines(name)[0]["command"])
 
     def test_two_at_a_time(self):
         process = self.start_until(2)

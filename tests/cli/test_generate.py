@@ -1,8 +1,10 @@
 """`generate`: pictures from latent vectors, as PNG files that are decoded here and compared with what `run` computes."""
 import math
 import os
+import signal
 import struct
 import subprocess
+import time
 import unittest
 import zlib
 
@@ -189,6 +191,45 @@ class Generate(CommandTest):
         self.refused(self.generate("--output", model, "--force"), USAGE, "generator.json")
         latents = self.latents(3)
         self.refused(self.generate("--latents", latents, "--output", latents, "--force"), USAGE, "z.npy")
+
+    def test_one_file_for_two_things(self):
+        for output, record in (("a.png", "a.png"), ("a.png", "./a.png"), ("./a.png", self.folder / "a.png")):
+            self.refused(self.generate("--count", "2", "--output", output, "--json", record), USAGE, "a.png", "--output, too")
+        self.assertFalse((self.folder / "a.png").exists())
+
+    def test_more_pictures_than_a_folder_is_asked_about(self):
+        (self.folder / "faces").mkdir()
+        for other in ("1.png", "-00001.png", "0000001.png", "000001.png.tmp", "9999999999999999999999.png"):
+            self.file(f"faces/{other}", b"mine")
+        self.accepted(self.generate("--count", "3", "--output", "faces"))
+        self.file("faces/1000000000.png", b"mine")
+        for i in range(3):
+            (self.folder / f"faces/{i:06}.png").unlink()
+        self.refused(self.generate("--count", str(1 << 40), "--output", "faces", timeout=20), USAGE, "1000000000.png",
+                     "--force")
+
+    def test_names_that_are_not_utf8(self):
+        name = os.fsdecode(b"b\xff.png")
+        self.accepted(self.generate("--count", "2", "--output", name, "--json", "record.json",
+                                    errors="surrogateescape"))
+        self.assertEqual(harness.json.loads((self.folder / "record.json").read_text())["output"], "b?.png")
+        self.assertTrue((self.folder / name).exists())
+
+    def test_ended_while_files_are_written(self):
+        """The deadline of Ctrl-C comes while the thread that writes is in the middle of thousands of files."""
+        for i in range(8):
+            out = f"faces{i}"
+            process = self.start("generate", self.file("generator.json", generator()), "--device", "cpu", "--quiet",
+                                 "--count", "20000", "--batch", "2000", "--output", f"{out}/")
+            end = time.monotonic() + 60
+            while time.monotonic() < end and not (self.folder / out / "000009.png").exists():
+                time.sleep(0.001)
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=60)
+            self.assertEqual(process.returncode, harness.INTERRUPTED)
+            left = os.listdir(self.folder / out)
+            self.assertGreater(len(left), 9)
+            self.assertEqual([name for name in left if ".tmp." in name], [])
 
     def test_what_is_no_generator(self):
         tiny = self.file("tiny.json", harness.TINY)

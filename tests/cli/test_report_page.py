@@ -153,6 +153,27 @@ class Whole(ReportTest):
         self.assertNotIn("<b>", checked.text)
         self.assertIn("a<b>&'\"c", checked.texts["graph"] + " ".join(a.get("aria-label", "") for _, a in checked.elements))
 
+    def test_hostile_names(self):
+        """Elements, quotes and characters that XML cannot hold, and names that are cut within a character."""
+        names = ["</script><script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "<!--<script>", "]]>&amp;&lt;-->",
+                 "' onmouseover='x", "a`b`c", "%s%n%d", "\U0001f600" * 60, "x" + "\U0001f600" * 60, "\uffff\ufffe\x01\x7f", "t\tn\nl",
+                 "\\u003c${x}", "ä" * 120]
+        graph = json.loads((ROOT / "models" / "googlenet.json").read_text())
+        new = {node["name"]: f"{name}{i}" for i, node in enumerate(graph["nodes"]) for name in [names[i % len(names)]]}
+        for node in graph["nodes"]:
+            node.update(name=new[node["name"]], inputs=[new.get(value, value) for value in node["inputs"]])
+        graph.update(name="<script>alert(2)</script>", outputs=[new.get(value, value) for value in graph["outputs"]])
+        args = (self.file("odd.json", graph), "--dtype", "f16", "--device", f"sim:{PROFILES / 'h100-f16-b1.jsonl.gz'}")
+        self.accepted(self.execute("report", *args, "-o", "odd.html"))
+        page = self.checked((self.folder / "odd.html").read_text(encoding="utf-8"))
+        self.assertEqual([tag for tag, _ in page.elements].count("script"), 2)
+        self.assertFalse([tag for tag, attrs in page.elements if tag == "img" or any(a.startswith("on") for a in attrs)])
+        for figure in FIGURES:
+            with self.subTest(figure=figure):
+                out, _ = self.accepted(self.execute("report", *args, "--policy", "streams", "--figure", figure, "--format",
+                                                    "svg"))
+                xml.etree.ElementTree.fromstring(out)
+
 
 @unittest.skipIf(harness.SHORT, "long under a sanitizer")
 class Figures(ReportTest):
@@ -326,6 +347,20 @@ class Holes(ReportTest):
     def test_no_coruns(self):
         page = self.page("--policy", "streams", file=self.holed(lambda line: '"corun":{' not in line))
         self.assertIn("--corun", page.missing_in("complementary"))
+
+    def test_coruns_of_absurd_times(self):
+        """What is no time is damaged; a gain beyond a double is null."""
+        with gzip.open(PROFILES / "h100-tf32-b1.jsonl.gz", "rt", encoding="utf-8") as file:
+            lines = file.readlines()
+        for values, gain in ((("0", "-5", "9.5"), 1), (("1e300", "1e-300"), None)):
+            for i, line in enumerate(lines):
+                lines[i] = re.sub(r'("corun":.*?"concurrent_us":)[^,]*', rf"\g<1>{values[i % len(values)]}", line)
+            path = self.file("absurd.jsonl", "".join(lines))
+            out, err = self.accepted(self.execute("report", ROOT / "models" / "googlenet.json", "--dtype", "tf32", "--profile",
+                                                  path, "--table", "complementary", "--format", "json"))
+            self.assertEqual(json.loads(out)["summary"]["best_gain"], gain)
+            self.assertEqual("damaged" in err, gain == 1)
+        self.page("--policy", "streams", file=path)
 
     def test_an_operation_that_was_not_measured(self):
         """There is no plan then, and nothing is drawn in its place; what was measured is shown."""
