@@ -458,7 +458,7 @@ static void set_defaults(cli_options *out) {
 }
 
 bool cli_takes(const cli_command *command, const cli_option_entry *entry) {
-  if (entry->never & command->options) return false;
+  if (entry->needs & CLI_BUT(command->options)) return false;
   return entry->needs == 0 || (entry->needs & command->options);
 }
 

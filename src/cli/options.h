@@ -83,9 +83,10 @@ enum {
 
 typedef struct cli_option_entry {
   struct argp_option option;
-  int needs; /* any of these CLI_* bits; 0: every command */
-  int never; /* but no command with any of these: it has an entry of its own */
+  int64_t needs; /* any of these CLI_* bits; 0: every command; CLI_BUT of others */
 } cli_option_entry;
+/* But no command with any of these bits: it has an entry of its own. */
+#define CLI_BUT(bits) ((int64_t)(bits) << 32)
 #define CLI_MAX_ENTRIES 96
 extern const cli_option_entry cli_option_entries[CLI_MAX_ENTRIES]; /* ended by a name of NULL */
 
