@@ -83,7 +83,7 @@ cs_status cs_sm_use_of(const cs_device_info *device, const cs_timeline *timeline
 
 #define WIDTH 1076
 #define LEFT 108
-#define RIGHT 48
+#define RIGHT 54
 #define STRIP 58.0
 #define GAP 10.0
 #define TOP 10.0
@@ -133,7 +133,7 @@ static void draw_strip(cs_strbuf *out, const cs_plot *plot, int r, const cs_sm_u
   cs_svg_line(out, "limit", plot->x, all, plot->x + plot->width, all);
   cs_svg_text(out, "name end", LEFT - 8, y + STRIP / 2 - 2, "%s", strips[r]);
   cs_svg_text(out, "tick end", LEFT - 8, y + STRIP / 2 + 13, "%s %.0f%%",
-              unknown ? "mean, at least" : "mean", span > 0 ? 100 * mean / span : 0);
+              unknown ? "mean ≥" : "mean", span > 0 ? 100 * mean / span : 0);
   cs_svg_text(out, "tick", WIDTH - RIGHT + 5, all + 4, "100%%");
   if (most >= MOST) cs_svg_text(out, "tick", WIDTH - RIGHT + 5, y + 8, "≥ %.0f%%", 100 * MOST);
 }
