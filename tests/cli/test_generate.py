@@ -5,6 +5,7 @@ import signal
 import struct
 import subprocess
 import time
+import unittest
 import zlib
 
 import harness
@@ -238,6 +239,7 @@ class Generate(CommandTest):
         self.refused(self.generate("--output", "a.png", model=self.file("two.json", two)), BAD_INPUT, "2 outputs",
                      "wanted a generator")
 
+    @unittest.skipIf(harness.SHORT, "a sanitizer has memory of its own")
     def test_more_pictures_than_memory(self):
         """Of 72 MB of pixels no more is in memory than of a few requests."""
         def peak(count, path):

@@ -9,6 +9,8 @@ import pathlib
 import re
 import xml.etree.ElementTree
 
+import unittest
+
 import harness
 from harness import BAD_INPUT, FAILURE, ROOT, USAGE, CommandTest
 
@@ -172,6 +174,7 @@ class Whole(ReportTest):
                 xml.etree.ElementTree.fromstring(out)
 
 
+@unittest.skipIf(harness.SHORT, "long under a sanitizer")
 class Figures(ReportTest):
     def test_svg_is_xml_with_a_style_of_its_own(self):
         for figure in FIGURES:
