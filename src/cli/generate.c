@@ -5,34 +5,12 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "cli/cli.h"
-#include "cli/pictures.h"
+#include "cli/generate.h"
 
 #define DEFAULT_COUNT 64
 #define GPU_BATCH 256
 #define CPU_BATCH 16
 #define GPU_IN_FLIGHT 3 /* one is copied in, one computed, one copied out */
-#define LATENT_STREAM \
-  (UINT64_C(1) << 63) /* of the generator: far from those of weights and inputs */
-#define TIMED_WINDOWS 21
-#define LEAST_TIMED 4 /* requests of a window, at least */
-
-typedef struct generation {
-  const cli_options *options;
-  cs_graph *graph;
-  cs_device *device;
-  cs_session *session;
-  cs_pipeline *pipeline;
-  cs_array_reader *reader; /* NULL: latents are generated */
-  cli_pictures *pictures;
-  cli_pictures_options to;
-  char backend[32];
-  int64_t count, batch, latent; /* pictures, a request's, elements of one latent vector */
-  int in_flight;
-  float *latents;            /* of a request */
-  double compute_s, whole_s; /* for `count` pictures, of --time; without and with copies */
-  double packing_s, wall_s;
-} generation;
 
 /* ---- What is asked for ---- */
 
@@ -164,96 +142,6 @@ static cs_status open_reader(generation *g) {
   return check_latents(g, cs_graph_input_shape(g->graph, 0, dims), dims);
 }
 
-/* ---- Generating ---- */
-
-static int64_t pictures_of(const generation *g, int64_t request) {
-  return cs_min_i64(g->batch, g->count - request * g->batch);
-}
-
-static cs_status make_latent(void *user, int64_t index, int worker) {
-  (void)worker;
-  const generation *g = ((generation **)user)[0];
-  int64_t first = *((int64_t **)user)[1];
-  cs_rng rng;
-  cs_rng_init(&rng, g->options->seed, LATENT_STREAM + (uint64_t)(first + index));
-  cs_rng_fill_normal(&rng, g->latents + index * g->latent, g->latent, 0, 1);
-  return CS_OK;
-}
-
-/* Those behind the last picture are zeros. */
-static cs_status next_latents(generation *g, int64_t request) {
-  int64_t n = pictures_of(g, request), first = request * g->batch;
-  memset(g->latents, 0, (size_t)(g->batch * g->latent) * sizeof *g->latents);
-  if (g->reader) return cs_array_reader_next(g->reader, n * g->latent, g->latents);
-  void *work[] = {g, &first};
-  return cs_parallel_for(n, 0, make_latent, work);
-}
-
-static cs_status submit(generation *g, int64_t request) {
-  const float *inputs[] = {g->latents};
-  int64_t size = g->batch * g->latent;
-  CS_RETURN_IF_ERROR(cli_check_interrupt());
-  CS_RETURN_IF_ERROR(next_latents(g, request));
-  return cs_pipeline_submit(g->pipeline, (int)(request % g->in_flight), inputs, &size, 1);
-}
-
-static cs_status take(generation *g, int64_t request) {
-  const uint8_t *pixels = NULL;
-  int64_t bytes = 0;
-  CS_RETURN_IF_ERROR(
-      cs_pipeline_wait_pixels(g->pipeline, (int)(request % g->in_flight), &pixels, &bytes));
-  return cli_pictures_put(g->pictures, pixels, pictures_of(g, request));
-}
-
-static cs_status generate_all(generation *g) {
-  int64_t n = (g->count + g->batch - 1) / g->batch;
-  double begun = cs_now_seconds();
-  for (int64_t r = 0; r < n + g->in_flight; r++) {
-    int64_t taken = r > g->in_flight ? (r - g->in_flight) * g->batch : 0;
-    cli_tell_progress("generating", "pictures", taken, g->count);
-    if (r >= g->in_flight && r - g->in_flight < n) {
-      CS_RETURN_IF_ERROR(take(g, r - g->in_flight));
-    }
-    if (r < n) CS_RETURN_IF_ERROR(submit(g, r));
-  }
-  cli_pictures *pictures = g->pictures;
-  g->pictures = NULL;
-  CS_RETURN_IF_ERROR(cli_pictures_close(pictures, &g->packing_s));
-  g->wall_s = cs_now_seconds() - begun;
-  return CS_OK;
-}
-
-/* ---- Timing ---- */
-
-static int compare_doubles(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return x < y ? -1 : x > y;
-}
-
-/* Seconds that `count` pictures take in a steady state: computing one request after the other, and
- * with copies beside it. Medians, both ways in turn. */
-static cs_status time_requests(generation *g) {
-  double seconds[2][TIMED_WINDOWS];
-  int64_t requests = (g->count + g->batch - 1) / g->batch;
-  if (requests < LEAST_TIMED) requests = LEAST_TIMED;
-  for (int w = -1; w < TIMED_WINDOWS; w++) { /* the first warms up */
-    cli_tell_progress("timing", "windows", w + 1, TIMED_WINDOWS + 1);
-    for (int copies = 0; copies < 2; copies++) {
-      cs_pipeline_rate rate;
-      CS_RETURN_IF_ERROR(cli_check_interrupt());
-      CS_RETURN_IF_ERROR(cs_pipeline_window(g->pipeline, copies > 0 ? g->in_flight : 1,
-                                            (int)requests, copies > 0, &rate));
-      if (w >= 0) seconds[copies][w] = (double)g->count / rate.images_per_s;
-    }
-  }
-  for (int copies = 0; copies < 2; copies++) {
-    qsort(seconds[copies], TIMED_WINDOWS, sizeof seconds[0][0], compare_doubles);
-  }
-  g->compute_s = seconds[0][TIMED_WINDOWS / 2];
-  g->whole_s = seconds[1][TIMED_WINDOWS / 2];
-  return CS_OK;
-}
-
 /* ---- Telling ---- */
 
 static cs_status print_result(const generation *g) {
@@ -316,7 +204,7 @@ static cs_status generate_command(const cli_options *options) {
   CS_TRY(st, open_pictures(&g), done);
   cli_end_progress();
   CS_TRY(st, generate_all(&g), done);
-  if (options->time) CS_TRY(st, time_requests(&g), done);
+  if (options->time) CS_TRY(st, generate_time(&g), done);
   CS_TRY(st, write_record(&g), done);
   if (!options->json || strcmp(options->json, "-") != 0) st = print_result(&g);
 done:

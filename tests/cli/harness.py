@@ -19,6 +19,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 COMMAND = ""
 SANITIZER = re.compile(r"(Address|Leak|Thread|UndefinedBehavior)Sanitizer|runtime error:")
 
+# Under a sanitizer: without what is long and tells nothing new there.
+SHORT = bool(os.environ.get("CS_TEST_SHORT"))
+
 # Exit codes of the command (design: "Commands").
 OK, WRONG, USAGE, BAD_INPUT, FAILURE, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 4, 130, 143
 

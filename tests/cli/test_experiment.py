@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import unittest
 import xml.etree.ElementTree
 
 import harness
@@ -52,6 +53,7 @@ class ExperimentTest(CommandTest):
         self.assertEqual([line["schema"] for line in self.lines()].count("convsched.experiment-head/1"), 1)
 
 
+@unittest.skipIf(harness.SHORT, "long under a sanitizer")
 class CrossProduct(ExperimentTest):
     cold = True
 
@@ -342,6 +344,7 @@ class Failures(ExperimentTest):
         self.assertEqual({c["outcome"] for c in self.cells()}, {"failed"})
 
 
+@unittest.skipIf(harness.SHORT, "long under a sanitizer")
 class Told(ExperimentTest):
     cold = True
 
@@ -512,6 +515,7 @@ class Patterns(CommandTest):
                      "not among those allowed")
 
 
+@unittest.skipIf(harness.SHORT, "long under a sanitizer")
 class Reproduction(ExperimentTest):
     """bench/spaa_page.py, of what the recorded profile of an H100 tells."""
     cold = True

@@ -3,6 +3,7 @@ import math
 import os
 import struct
 import subprocess
+import unittest
 import zlib
 
 import harness
@@ -198,6 +199,7 @@ class Generate(CommandTest):
         self.refused(self.generate("--output", "a.png", model=self.file("two.json", two)), BAD_INPUT, "2 outputs",
                      "wanted a generator")
 
+    @unittest.skipIf(harness.SHORT, "a sanitizer has memory of its own")
     def test_more_pictures_than_memory(self):
         """Of 72 MB of pixels no more is in memory than of a few requests."""
         def peak(count, path):

@@ -10,6 +10,8 @@ import pathlib
 import re
 import xml.etree.ElementTree
 
+import unittest
+
 import harness
 from harness import BAD_INPUT, FAILURE, ROOT, USAGE, CommandTest
 
@@ -152,6 +154,7 @@ class Whole(ReportTest):
         self.assertIn("a<b>&'\"c", checked.texts["graph"] + " ".join(a.get("aria-label", "") for _, a in checked.elements))
 
 
+@unittest.skipIf(harness.SHORT, "long under a sanitizer")
 class Figures(ReportTest):
     def test_svg_is_xml_with_a_style_of_its_own(self):
         for figure in FIGURES:

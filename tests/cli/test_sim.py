@@ -1,6 +1,7 @@
 """`--device sim:FILE`: plans and predicted times of a GPU that is not there, from recorded profiles."""
 import gzip
 import json
+import unittest
 
 import harness
 from harness import BAD_INPUT, FAILURE, ROOT, USAGE, CommandTest
@@ -33,6 +34,7 @@ class Plan(SimTest):
         self.assertEqual((out, err), ("", ""))
         return (self.folder / name).read_bytes()
 
+    @unittest.skipIf(harness.SHORT, "long under a sanitizer")
     def test_every_policy_of_every_recorded_case(self):
         for model, dtype, batch in CASES:
             predicted = {}
@@ -79,6 +81,7 @@ class Run(SimTest):
         self.accepted(self.sim("run", "--json", "run.json", *args, **case))
         return json.loads((self.folder / "run.json").read_text())
 
+    @unittest.skipIf(harness.SHORT, "long under a sanitizer")
     def test_every_recorded_case(self):
         for model, dtype, batch in CASES:
             with self.subTest(model=model, dtype=dtype, batch=batch):

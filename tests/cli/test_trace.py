@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import unittest
 
 import harness
 import test_merge
@@ -71,6 +72,7 @@ class Cpu(TraceTest):
         self.refused(self.execute("trace", model, "--device", "cpu", "--plan", "p.json", "--policy", "streams"), USAGE,
                      "goes without --policy")
 
+    @unittest.skipIf(harness.SHORT, "long under a sanitizer")
     def test_a_larger_network(self):
         trace, _ = self.trace(ROOT / "models" / "googlenet.json", "--device", "cpu", "--samples", 3)
         self.assertGreater(len(slices(trace, 1)), 60)

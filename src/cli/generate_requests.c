@@ -1,0 +1,106 @@
+/* Requests of generate: latent vectors in, pixels out, and how long that takes. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "cli/generate.h"
+
+#define LATENT_STREAM \
+  (UINT64_C(1) << 63) /* of the generator: far from those of weights and inputs */
+#define TIMED_WINDOWS 21
+#define LEAST_TIMED 4 /* requests of a window, at least */
+
+/* ---- Generating ---- */
+
+static int64_t pictures_of(const generation *g, int64_t request) {
+  return cs_min_i64(g->batch, g->count - request * g->batch);
+}
+
+typedef struct latent_work {
+  const generation *g;
+  int64_t first; /* picture of the request */
+} latent_work;
+
+static cs_status make_latent(void *user, int64_t index, int worker) {
+  (void)worker;
+  const latent_work *work = user;
+  const generation *g = work->g;
+  cs_rng rng;
+  cs_rng_init(&rng, g->options->seed, LATENT_STREAM + (uint64_t)(work->first + index));
+  cs_rng_fill_normal(&rng, g->latents + index * g->latent, g->latent, 0, 1);
+  return CS_OK;
+}
+
+/* Those behind the last picture are zeros. */
+static cs_status next_latents(generation *g, int64_t request) {
+  int64_t n = pictures_of(g, request);
+  memset(g->latents, 0, (size_t)(g->batch * g->latent) * sizeof *g->latents);
+  if (g->reader) return cs_array_reader_next(g->reader, n * g->latent, g->latents);
+  latent_work work = {g, request * g->batch};
+  return cs_parallel_for(n, 0, make_latent, &work);
+}
+
+static cs_status submit(generation *g, int64_t request) {
+  const float *inputs[] = {g->latents};
+  int64_t size = g->batch * g->latent;
+  CS_RETURN_IF_ERROR(cli_check_interrupt());
+  CS_RETURN_IF_ERROR(next_latents(g, request));
+  return cs_pipeline_submit(g->pipeline, (int)(request % g->in_flight), inputs, &size, 1);
+}
+
+static cs_status take(generation *g, int64_t request) {
+  const uint8_t *pixels = NULL;
+  int64_t bytes = 0;
+  CS_RETURN_IF_ERROR(
+      cs_pipeline_wait_pixels(g->pipeline, (int)(request % g->in_flight), &pixels, &bytes));
+  return cli_pictures_put(g->pictures, pixels, pictures_of(g, request));
+}
+
+cs_status generate_all(generation *g) {
+  int64_t n = (g->count + g->batch - 1) / g->batch;
+  double begun = cs_now_seconds();
+  for (int64_t r = 0; r < n + g->in_flight; r++) {
+    int64_t taken = r > g->in_flight ? (r - g->in_flight) * g->batch : 0;
+    cli_tell_progress("generating", "pictures", taken, g->count);
+    if (r >= g->in_flight && r - g->in_flight < n) {
+      CS_RETURN_IF_ERROR(take(g, r - g->in_flight));
+    }
+    if (r < n) CS_RETURN_IF_ERROR(submit(g, r));
+  }
+  cli_pictures *pictures = g->pictures;
+  g->pictures = NULL;
+  CS_RETURN_IF_ERROR(cli_pictures_close(pictures, &g->packing_s));
+  g->wall_s = cs_now_seconds() - begun;
+  return CS_OK;
+}
+
+/* ---- Timing ---- */
+
+static int compare_doubles(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return x < y ? -1 : x > y;
+}
+
+/* Seconds that `count` pictures take in a steady state: computing one request after the other, and
+ * with copies beside it. Medians, both ways in turn. */
+cs_status generate_time(generation *g) {
+  double seconds[2][TIMED_WINDOWS];
+  int64_t requests = (g->count + g->batch - 1) / g->batch;
+  if (requests < LEAST_TIMED) requests = LEAST_TIMED;
+  for (int w = -1; w < TIMED_WINDOWS; w++) { /* the first warms up */
+    cli_tell_progress("timing", "windows", w + 1, TIMED_WINDOWS + 1);
+    for (int copies = 0; copies < 2; copies++) {
+      cs_pipeline_rate rate;
+      CS_RETURN_IF_ERROR(cli_check_interrupt());
+      CS_RETURN_IF_ERROR(cs_pipeline_window(g->pipeline, copies > 0 ? g->in_flight : 1,
+                                            (int)requests, copies > 0, &rate));
+      if (w >= 0) seconds[copies][w] = (double)g->count / rate.images_per_s;
+    }
+  }
+  for (int copies = 0; copies < 2; copies++) {
+    qsort(seconds[copies], TIMED_WINDOWS, sizeof seconds[0][0], compare_doubles);
+  }
+  g->compute_s = seconds[0][TIMED_WINDOWS / 2];
+  g->whole_s = seconds[1][TIMED_WINDOWS / 2];
+  return CS_OK;
+}
