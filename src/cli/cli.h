@@ -129,7 +129,7 @@ void cli_show_progress(const cli_options *options);
 void cli_tell_progress(const char *stage, const char *unit, int64_t done, int64_t total);
 /* Erases the line, before anything else is written. */
 void cli_end_progress(void);
-/* The same from a signal handler that ends the process. */
+/* The same from the thread that ends the process. */
 void cli_erase_progress_at_once(void);
 
 /* Ctrl-C and SIGTERM end the process at once or, of a command that asks, within CLI_GRACE_S: by

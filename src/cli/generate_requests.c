@@ -12,6 +12,11 @@
 
 /* ---- Generating ---- */
 
+/* For all pictures. */
+static int64_t requests_of(const generation *g) {
+  return g->batch > 0 ? (g->count + g->batch - 1) / g->batch : 0;
+}
+
 static int64_t pictures_of(const generation *g, int64_t request) {
   return cs_min_i64(g->batch, g->count - request * g->batch);
 }
@@ -57,7 +62,7 @@ static cs_status take(generation *g, int64_t request) {
 }
 
 cs_status generate_all(generation *g) {
-  int64_t n = (g->count + g->batch - 1) / g->batch;
+  int64_t n = requests_of(g);
   double begun = cs_now_seconds();
   for (int64_t r = 0; r < n + g->in_flight; r++) {
     int64_t taken = r > g->in_flight ? (r - g->in_flight) * g->batch : 0;
@@ -85,7 +90,7 @@ static int compare_doubles(const void *a, const void *b) {
  * with copies beside it. Medians, both ways in turn. */
 cs_status generate_time(generation *g) {
   double seconds[2][TIMED_WINDOWS];
-  int64_t requests = (g->count + g->batch - 1) / g->batch;
+  int64_t requests = requests_of(g);
   if (requests < LEAST_TIMED) requests = LEAST_TIMED;
   for (int w = -1; w < TIMED_WINDOWS; w++) { /* the first warms up */
     cli_tell_progress("timing", "windows", w + 1, TIMED_WINDOWS + 1);

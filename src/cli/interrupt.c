@@ -1,7 +1,13 @@
 /* Ctrl-C and SIGTERM: the first asks to stop and sets a deadline, the second stops, and so does the
  * deadline; commands that do not ask stop at once.
+ *
+ * A thread of its own waits for the signals, which are blocked everywhere else: a handler would run
+ * on the stack of whatever thread it meets, and code that libraries make while they run (oneDNN's
+ * kernels) keeps other things than a stack in the stack pointer's register.
  */
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -10,14 +16,12 @@
 
 /* A signal sent to the process and to its group arrives twice and counts once. */
 #define SAME_INTERRUPT_S 0.1
+#define STACK_BYTES ((size_t)256 << 10)
 
-static volatile sig_atomic_t interrupts;
-static volatile sig_atomic_t interrupting_signal; /* SIGINT or SIGTERM */
-static timer_t deadline;
-static volatile sig_atomic_t has_deadline;
+static atomic_int interrupting_signal; /* SIGINT or SIGTERM, the first; 0: none came */
 
-/* Handlers: system calls and memory of their own alone. What was measured is in the database by
- * then, an appended record after the other; other files are temporary until they are renamed. */
+/* What was measured is in the database by then, an appended record after the other; other files are
+ * temporary until they are renamed. Other threads go on meanwhile, and may hold any lock. */
 static void end_at_once(int signal_number) {
   static const char message[] = "convsched: interrupted\n";
   cli_erase_progress_at_once();
@@ -27,46 +31,73 @@ static void end_at_once(int signal_number) {
   _exit(128 + signal_number);
 }
 
-static void on_deadline(int signal_number) {
-  (void)signal_number;
-  if (interrupts > 0) end_at_once((int)interrupting_signal);
+static void fill_signals(sigset_t *out) {
+  sigemptyset(out);
+  sigaddset(out, SIGINT);
+  sigaddset(out, SIGTERM);
 }
 
-static void on_interrupt(int signal_number) {
-  static double first;
-  if (interrupts == 0) {
-    struct itimerspec grace = {.it_value = {.tv_nsec = (long)(CLI_GRACE_S * 1e9)}};
-    first = cli_now();
-    interrupting_signal = signal_number;
-    interrupts = 1;
-    if (!has_deadline || timer_settime(deadline, 0, &grace, NULL) != 0) end_at_once(signal_number);
-  } else if (cli_now() - first > SAME_INTERRUPT_S) {
-    end_at_once(signal_number);
+/* Until a second signal, which is not the first one's twin, or the deadline. */
+static void wait_for_deadline(const sigset_t *signals, double first) {
+  for (;;) {
+    double left = first + CLI_GRACE_S - cli_now();
+    if (left <= 0) return;
+    struct timespec wait = {.tv_nsec = (long)(left * 1e9)};
+    int got = sigtimedwait(signals, NULL, &wait);
+    if (got > 0 && cli_now() - first > SAME_INTERRUPT_S) return;
   }
 }
 
+static void *watch(void *asks) {
+  sigset_t signals;
+  int got = 0;
+  fill_signals(&signals);
+  while (sigwait(&signals, &got) != 0) continue;
+  if (asks) {
+    double first = cli_now();
+    atomic_store(&interrupting_signal, got);
+    wait_for_deadline(&signals, first);
+  }
+  end_at_once(got);
+  return NULL;
+}
+
+static bool begin_watching(bool asks) {
+  static int some;
+  pthread_attr_t attributes;
+  pthread_t thread;
+  if (pthread_attr_init(&attributes) != 0) return false;
+  bool begun = pthread_attr_setstacksize(&attributes, STACK_BYTES) == 0 &&
+               pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED) == 0 &&
+               pthread_create(&thread, &attributes, watch, asks ? &some : NULL) == 0;
+  (void)pthread_attr_destroy(&attributes);
+  return begun;
+}
+
+/* Before any other thread is there: they inherit what is blocked. */
 void cli_catch_interrupts(bool asks) {
-  /* Calls that a signal interrupts go on: they are no errors, and the deadline ends them. */
-  struct sigaction action = {.sa_handler = asks ? on_interrupt : end_at_once,
-                             .sa_flags = SA_RESTART};
-  struct sigaction at_deadline = {.sa_handler = on_deadline, .sa_flags = SA_RESTART};
-  struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM};
-  sigaction(SIGALRM, &at_deadline, NULL);
-  has_deadline = timer_create(CLOCK_MONOTONIC, &event, &deadline) == 0;
-  sigaction(SIGINT, &action, NULL);
-  sigaction(SIGTERM, &action, NULL);
+  const struct sigaction as_usual = {.sa_handler =
+                                         SIG_DFL}; /* what is ignored is never waited for */
+  sigset_t signals;
+  fill_signals(&signals);
+  sigaction(SIGINT, &as_usual, NULL);
+  sigaction(SIGTERM, &as_usual, NULL);
+  (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
+  /* Without a thread the signals end the process as they do any other. */
+  if (!begin_watching(asks)) (void)pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
 }
 
 bool cli_interrupted(void *unused) {
   (void)unused;
-  return interrupts > 0;
+  return atomic_load(&interrupting_signal) != 0;
 }
 
 cs_status cli_check_interrupt(void) {
-  return interrupts ? cs_error(CS_CODE_CANCELLED, "interrupted") : CS_OK;
+  return cli_interrupted(NULL) ? cs_error(CS_CODE_CANCELLED, "interrupted") : CS_OK;
 }
 
 int cli_exit_code(cs_status status) {
+  int signal_number = atomic_load(&interrupting_signal);
   bool cancelled = cs_status_code(status) == CS_CODE_CANCELLED;
-  return cancelled && interrupts ? 128 + (int)interrupting_signal : cs_status_exit_code(status);
+  return cancelled && signal_number ? 128 + signal_number : cs_status_exit_code(status);
 }

@@ -61,11 +61,22 @@ class Signals(CommandTest):
                     written = "a.safetensors" if args[0] == "import" else "pipe"
                     self.assertEqual(self.stopped(sent, written, *args), code)
 
+    def files(self):
+        """(path, size) of the folder's files, but for those that go while they are looked at."""
+        found = []
+        for file in self.folder.iterdir():
+            try:
+                found.append((file, file.stat().st_size))
+            except FileNotFoundError:
+                pass
+        return found
+
     def begin(self, *args):
         """The command once its temporary file is there."""
         process = self.start(*args)
         for _ in range(20000):
-            if any(".tmp." in name for name in os.listdir(self.folder)):
+            # A file that is empty may be the look whether one can be made.
+            if any(".tmp." in file.name and size > 0 for file, size in self.files()):
                 return process
             self.assertIsNone(process.poll(), "ended before it could be interrupted")
             time.sleep(0.001)
