@@ -17,6 +17,10 @@ static int64_t requests_of(const generation *g) {
   return g->batch > 0 ? (g->count + g->batch - 1) / g->batch : 0;
 }
 
+static int slot_of(const generation *g, int64_t request) {
+  return g->in_flight > 1 ? (int)(request % g->in_flight) : 0;
+}
+
 static int64_t pictures_of(const generation *g, int64_t request) {
   return cs_min_i64(g->batch, g->count - request * g->batch);
 }
@@ -50,14 +54,13 @@ static cs_status submit(generation *g, int64_t request) {
   int64_t size = g->batch * g->latent;
   CS_RETURN_IF_ERROR(cli_check_interrupt());
   CS_RETURN_IF_ERROR(next_latents(g, request));
-  return cs_pipeline_submit(g->pipeline, (int)(request % g->in_flight), inputs, &size, 1);
+  return cs_pipeline_submit(g->pipeline, slot_of(g, request), inputs, &size, 1);
 }
 
 static cs_status take(generation *g, int64_t request) {
   const uint8_t *pixels = NULL;
   int64_t bytes = 0;
-  CS_RETURN_IF_ERROR(
-      cs_pipeline_wait_pixels(g->pipeline, (int)(request % g->in_flight), &pixels, &bytes));
+  CS_RETURN_IF_ERROR(cs_pipeline_wait_pixels(g->pipeline, slot_of(g, request), &pixels, &bytes));
   return cli_pictures_put(g->pictures, pixels, pictures_of(g, request));
 }
 
