@@ -84,8 +84,8 @@ enum {
   CLI_EXPORTING = 1 << 12,     /* --onnx, weights */
   CLI_COMPARING = 1 << 13,     /* --max-regression, format */
   CLI_EXPERIMENTING = 1 << 14, /* device, cache, output, page, what of it is to be done */
-  CLI_GENERATING = 1 << 20,    /* count, latents, pictures */
   CLI_TRACING = 1 << 15,       /* --output, --runs, --samples, a plan file, weights */
+  CLI_GENERATING = 1 << 20,    /* count, latents, pictures */
   CLI_REPORTING = 1 << 7, /* table, format, profile, candidates, nodes; device, batch, dtype, … */
 };
 
@@ -154,6 +154,8 @@ cs_status cli_load_graph(const char *path, cs_graph **out) CS_MUST_USE;
 
 /* --device sim:FILE. */
 bool cli_device_is_simulated(const cli_options *options);
+/* The name of an open device's backend: "cpu", "cuda", … */
+cs_status cli_device_backend(const cs_device *device, char *out, size_t size) CS_MUST_USE;
 
 /* Fills session options from the command's. */
 void cli_session_options(const cli_options *options, int64_t batch, cs_precision precision,

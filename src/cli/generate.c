@@ -15,17 +15,6 @@
 
 /* ---- What is asked for ---- */
 
-static cs_status read_backend(generation *g) {
-  char *text = NULL;
-  CS_RETURN_IF_ERROR(cs_device_info_json(g->device, &text));
-  json_t *info = json_loads(text, 0, NULL);
-  cs_string_free(text);
-  const char *name = json_string_value(json_object_get(info, "backend"));
-  snprintf(g->backend, sizeof g->backend, "%s", name ? name : "");
-  json_decref(info);
-  return CS_OK;
-}
-
 /* The file's first axis is the pictures', the others are as the input's behind its batch; axes of
  * extent 1 at the end may lack. */
 static cs_status check_latents(generation *g, int rank, const int64_t *dims) {
@@ -200,7 +189,7 @@ static cs_status generate_command(const cli_options *options) {
   CS_TRY(st, check_graph(&g), done);
   CS_TRY(st, open_reader(&g), done);
   CS_TRY(st, cs_device_open(options->device, cli_logger(options), &g.device), done);
-  CS_TRY(st, read_backend(&g), done);
+  CS_TRY(st, cli_device_backend(g.device, g.backend, sizeof g.backend), done);
   CS_TRY(st, open_session(&g), done);
   CS_TRY(st, open_latents(&g), done);
   CS_TRY(st, open_pictures(&g), done);

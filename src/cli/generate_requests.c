@@ -1,5 +1,4 @@
 /* Requests of generate: latent vectors in, pixels out, and how long that takes. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -84,11 +83,6 @@ cs_status generate_all(generation *g) {
 
 /* ---- Timing ---- */
 
-static int compare_doubles(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return x < y ? -1 : x > y;
-}
-
 /* Seconds that `count` pictures take in a steady state: computing one request after the other, and
  * with copies beside it. Medians, both ways in turn. */
 cs_status generate_time(generation *g) {
@@ -105,10 +99,10 @@ cs_status generate_time(generation *g) {
       if (w >= 0) seconds[copies][w] = (double)g->count / rate.images_per_s;
     }
   }
-  for (int copies = 0; copies < 2; copies++) {
-    qsort(seconds[copies], TIMED_WINDOWS, sizeof seconds[0][0], compare_doubles);
-  }
-  g->compute_s = seconds[0][TIMED_WINDOWS / 2];
-  g->whole_s = seconds[1][TIMED_WINDOWS / 2];
+  cs_stats compute, whole;
+  CS_RETURN_IF_ERROR(cs_stats_of(seconds[0], TIMED_WINDOWS, &compute));
+  CS_RETURN_IF_ERROR(cs_stats_of(seconds[1], TIMED_WINDOWS, &whole));
+  g->compute_s = compute.median;
+  g->whole_s = whole.median;
   return CS_OK;
 }

@@ -22,22 +22,11 @@ typedef struct windows {
 
 /* ---- Before anything is measured ---- */
 
-static cs_status read_backend(const cs_device *device, char *out, size_t size) {
-  char *text = NULL;
-  CS_RETURN_IF_ERROR(cs_device_info_json(device, &text));
-  json_t *info = json_loads(text, 0, NULL);
-  cs_string_free(text);
-  const char *name = json_string_value(json_object_get(info, "backend"));
-  snprintf(out, size, "%s", name ? name : "");
-  json_decref(info);
-  return CS_OK;
-}
-
 cs_status run_check_pipeline(const cli_options *options, const cs_device *device, bool *on_cpu) {
   char backend[32];
   *on_cpu = false;
   if (!options->pipeline) return CS_OK;
-  CS_RETURN_IF_ERROR(read_backend(device, backend, sizeof backend));
+  CS_RETURN_IF_ERROR(cli_device_backend(device, backend, sizeof backend));
   *on_cpu = strcmp(backend, "cpu") == 0;
   if (!options->no_graph || *on_cpu) return CS_OK;
   return cli_error(CS_CODE_USAGE,

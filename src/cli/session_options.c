@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,6 +7,17 @@
 
 bool cli_device_is_simulated(const cli_options *options) {
   return options->device && strncmp(options->device, "sim:", 4) == 0;
+}
+
+cs_status cli_device_backend(const cs_device *device, char *out, size_t size) {
+  char *text = NULL;
+  CS_RETURN_IF_ERROR(cs_device_info_json(device, &text));
+  json_t *info = json_loads(text, 0, NULL);
+  cs_string_free(text);
+  const char *name = json_string_value(json_object_get(info, "backend"));
+  snprintf(out, size, "%s", name ? name : "");
+  json_decref(info);
+  return CS_OK;
 }
 
 void cli_session_options(const cli_options *options, int64_t batch, cs_precision precision,

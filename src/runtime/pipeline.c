@@ -57,16 +57,20 @@ static cs_status make_pixels(const cs_pipeline *pipeline, cs_slot *slot) {
   host_release(backend, output->host);
   output->host = NULL;
   CS_RETURN_IF_ERROR(host_allocate(backend, bytes, &output->host));
-  CS_RETURN_IF_ERROR(backend->vtable->allocate(backend, bytes, &slot->pixels));
+  void *pixels = NULL;
+  CS_RETURN_IF_ERROR(backend->vtable->allocate(backend, bytes, &pixels));
   output->tensor = output->device;
-  output->device = slot->pixels;
+  output->device = pixels; /* free_transfers releases it */
   output->desc = *desc;
   output->bytes = bytes;
   return CS_OK;
 }
 
 static void free_transfers(cs_backend *backend, cs_transfer *transfers, int n) {
-  for (int i = 0; transfers && i < n; i++) host_release(backend, transfers[i].host);
+  for (int i = 0; transfers && i < n; i++) {
+    host_release(backend, transfers[i].host);
+    if (transfers[i].tensor) backend->vtable->release(backend, transfers[i].device);
+  }
   free(transfers);
 }
 
@@ -192,7 +196,6 @@ void cs_pipeline_destroy(cs_pipeline *pipeline) {
     cs_slot *slot = &pipeline->slots[i];
     free_transfers(pipeline->backend, slot->inputs, graph->n_inputs);
     free_transfers(pipeline->backend, slot->outputs, graph->n_outputs);
-    if (slot->pixels) pipeline->backend->vtable->release(pipeline->backend, slot->pixels);
     cs_realised_free(&slot->realised);
   }
   free(pipeline->slots);

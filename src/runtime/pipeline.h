@@ -8,8 +8,7 @@
 typedef struct cs_slot {
   cs_realised realised; /* the session's plan once more */
   cs_transfer *inputs, *outputs;
-  bool busy;    /* submitted and not waited for */
-  void *pixels; /* of the only output, in device memory; NULL: outputs leave as they are */
+  bool busy; /* submitted and not waited for */
 } cs_slot;
 
 struct cs_pipeline {

@@ -6,13 +6,14 @@
 
 #include "profiler/partition.h"
 #include "session_fixture.h"
+#include "trace_check.h"
 
 #define SAMPLES 5
 #define RUNS 3
 
 /* Made if the tracer is permitted here. NULL: it is not. */
 static json_t *traced(cs_session *session, const char *what) {
-  char *text = NULL, path[96], graph[96], command[512];
+  char *text = NULL;
   cs_status st = cs_session_trace_json(session, SAMPLES, RUNS, &text);
   if (cs_status_code(st) == CS_CODE_NOT_FOUND && strstr(cs_status_message(st), "unavailable (")) {
     print_message("not permitted here: %s\n", cs_status_message(st));
@@ -20,17 +21,7 @@ static json_t *traced(cs_session *session, const char *what) {
     return NULL;
   }
   assert_ok(st);
-  snprintf(path, sizeof path, "%s/trace.json", cache_folder);
-  snprintf(graph, sizeof graph, "%s/graph.json", cache_folder);
-  FILE *file = fopen(path, "w");
-  assert_non_null(file);
-  assert_true(fputs(text, file) >= 0 && fclose(file) == 0);
-  file = fopen(graph, "w");
-  assert_non_null(file);
-  assert_true(fputs(module_json, file) >= 0 && fclose(file) == 0);
-  snprintf(command, sizeof command, "python3 %s/tools/check_trace.py %s --graph %s", CS_SOURCE_DIR,
-           path, graph);
-  int failed = system(command);
+  bool failed = checker_finds_faults(text);
   json_t *trace = json_loads(text, 0, NULL);
   assert_non_null(trace);
   char *other = json_dumps(json_object_get(trace, "otherData"), JSON_COMPACT);
