@@ -129,8 +129,8 @@ void cli_show_progress(const cli_options *options);
 void cli_tell_progress(const char *stage, const char *unit, int64_t done, int64_t total);
 /* Erases the line, before anything else is written. */
 void cli_end_progress(void);
-/* The same from the thread that ends the process. */
-void cli_erase_progress_at_once(void);
+/* Whether the terminal shows a line of progress now. */
+bool cli_progress_is_shown(void);
 
 /* Ctrl-C and SIGTERM end the process at once or, of a command that asks, within CLI_GRACE_S: by
  * then it has kept what it measured, or it is ended. A second one is not waited for. */
@@ -146,8 +146,11 @@ cs_status cli_check_interrupt(void) CS_MUST_USE;
  * fails, while it is read ends the process with a message that names it and exit code 4. */
 void cli_tell_cut_off_files(void);
 
-/* Removes the temporary files that this process is writing, from a signal handler that ends it. */
-void cli_remove_unfinished(void);
+/* Ends the process while other threads go on, which may hold any lock: removes the temporary files
+ * that are being written and says `message`, the last that is said. For signal handlers too. */
+_Noreturn void cli_end_at_once(const char *message, int code);
+/* Before the main thread tells how it ended: does not come back where the above ends the process. */
+void cli_stay_while_ending(void);
 
 /* A graph's JSON, or an ONNX file (by the extension .onnx), which is imported in memory. */
 cs_status cli_load_graph(const char *path, cs_graph **out) CS_MUST_USE;

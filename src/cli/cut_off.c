@@ -81,8 +81,7 @@ static void on_bus_error(int signal_number, siginfo_t *info, void *context) {
   say(path);
   say(": found its end, or an unreadable disk, where it had data when it was opened; wanted a file "
       "that stays as it is while it is read\n");
-  cli_remove_unfinished();
-  _exit(4);
+  cli_end_at_once("", 4);
 }
 
 void cli_tell_cut_off_files(void) {

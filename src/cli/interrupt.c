@@ -9,7 +9,6 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/base.h"
 #include "cli/cli.h"
@@ -21,14 +20,12 @@
 static atomic_int interrupting_signal; /* SIGINT or SIGTERM, the first; 0: none came */
 
 /* What was measured is in the database by then, an appended record after the other; other files are
- * temporary until they are renamed. Other threads go on meanwhile, and may hold any lock. */
-static void end_at_once(int signal_number) {
-  static const char message[] = "convsched: interrupted\n";
-  cli_erase_progress_at_once();
-  ssize_t written = write(STDERR_FILENO, message, sizeof message - 1);
-  (void)written;
-  cli_remove_unfinished();
-  _exit(128 + signal_number);
+ * temporary until they are renamed. */
+static void end_interrupted(int signal_number) {
+  static const char message[] = "convsched: interrupted\n",
+                    erasing[] = "\r\033[Kconvsched: interrupted\n";
+  const char *text = cli_progress_is_shown() ? erasing : message;
+  cli_end_at_once(text, 128 + signal_number);
 }
 
 static void fill_signals(sigset_t *out) {
@@ -58,7 +55,7 @@ static void *watch(void *asks) {
     atomic_store(&interrupting_signal, got);
     wait_for_deadline(&signals, first);
   }
-  end_at_once(got);
+  end_interrupted(got);
   return NULL;
 }
 

@@ -198,6 +198,7 @@ int main(int argc, char **argv) {
   cli_show_progress(&options);
   cs_status status = cli_check_files(&options);
   if (status == CS_OK) status = command->run(&options);
+  cli_stay_while_ending();
   cli_end_progress();
   code = cli_exit_code(status);
   if (status != CS_OK) fprintf(stderr, "convsched: %s\n", cs_status_message(status));

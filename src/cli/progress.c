@@ -48,10 +48,8 @@ void cli_end_progress(void) {
   console.open = 0;
 }
 
-void cli_erase_progress_at_once(void) {
-  if (!console.open) return;
-  ssize_t written = write(STDERR_FILENO, erase, sizeof erase - 1);
-  (void)written;
+bool cli_progress_is_shown(void) {
+  return console.open;
 }
 
 /* ---- Reports ---- */

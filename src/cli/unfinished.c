@@ -1,6 +1,7 @@
-/* Files that are being written when the process has to end at once. */
+/* The end of a process whose other threads go on, and the files that they are writing. */
 #include <fcntl.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -8,7 +9,7 @@
 
 #include "cli/cli.h"
 
-/* Everything here runs in a signal handler: system calls and memory of its own alone. */
+/* Everything here may run in a signal handler: system calls and memory of its own alone. */
 
 #define MOST_FILES 1024 /* descriptors looked at; the command has a few dozen */
 #define DIGITS 24
@@ -49,14 +50,30 @@ static void remove_once(const char *suffix) {
   }
 }
 
-/* Other threads go on meanwhile: they shall open nothing more. What one was making just then is
- * found the second time. */
-void cli_remove_unfinished(void) {
+/* What a thread was making just then is found the second time. */
+static void remove_unfinished(void) {
   char suffix[DIGITS + 8] = ".tmp.";
-  const struct rlimit none = {0, 0};
   append_number(suffix, getpid());
-  (void)setrlimit(RLIMIT_NOFILE, &none);
   remove_once(suffix);
   (void)poll(NULL, 0, MAKING_MS);
   remove_once(suffix);
+}
+
+static atomic_bool ending;
+
+/* The others shall open nothing more, and nobody shall read of the errors that this makes. */
+void cli_end_at_once(const char *message, int code) {
+  const struct rlimit none = {0, 0};
+  atomic_store(&ending, true);
+  int terminal = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  (void)setrlimit(RLIMIT_NOFILE, &none);
+  if (terminal >= 0) (void)close(STDERR_FILENO);
+  remove_unfinished();
+  ssize_t written = write(terminal >= 0 ? terminal : STDERR_FILENO, message, strlen(message));
+  (void)written;
+  _exit(code);
+}
+
+void cli_stay_while_ending(void) {
+  while (atomic_load(&ending)) pause();
 }
