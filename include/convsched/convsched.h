@@ -701,6 +701,28 @@ CS_API cs_status cs_device_export_profile(cs_device *device, const char *cache_d
 CS_API cs_status cs_device_import_profile(cs_device *device, const char *cache_dir,
                                           const char *path, int *taken) CS_MUST_USE;
 
+/* ---- Benches of one operation ---------------------------------------------------------------- */
+
+/* Measures into the cache what it lacks of the only operation that a graph has after passes, in
+ * each layout the device likes, and of the baselines that the options' `allows` name: candidates
+ * that are there to be compared with, as "cpu.gemm_naive*" (a pattern has to begin with the whole
+ * name of the family; it restricts nothing here). Every result is checked as all are. *out,
+ * released with cs_string_free: {"operation":"Gemm", "flops", "bytes" (fewest of memory),
+ * "peak_flops" and "peak_bandwidth" (FLOP/s and bytes/s that the device sustains in that precision,
+ * measured once),
+ * "candidates":[{"id","family","layout","baseline","threads","workspace_bytes","rejected", and
+ * "cold_us","warm_us","p10_us","p90_us","variation","samples", or "reason"}…]}. Errors: USAGE (more
+ * than one operation; a simulated device), and as of planning. */
+CS_API cs_status cs_bench_operation(cs_device *device, const cs_graph *graph,
+                                    const cs_session_options *session_options,
+                                    char **out) CS_MUST_USE;
+/* What `convsched bench` recorded (`convsched.bench/1`, one document after the other, `length`
+ * bytes) as a table (TEXT, MARKDOWN, CSV), as a self-contained page with curves (HTML), or as the
+ * curves alone (SVG). `name` stands for the records in messages. Released with cs_string_free.
+ * Errors: BAD_INPUT (record, found, wanted); USAGE (another format). */
+CS_API cs_status cs_bench_records_text(const char *records, size_t length, const char *name,
+                                       cs_report_format format, char **out) CS_MUST_USE;
+
 #ifdef __cplusplus
 }
 #endif

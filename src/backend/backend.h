@@ -74,7 +74,14 @@ typedef struct cs_enumerate_options {
   bool deterministic;
   bool full;   /* every engine and knob, not only the heuristics' picks */
   int threads; /* CPU: threads of the stream it will run on; 0: all cores */
+  /* Of `baselines`: patterns of ids; families that one names are offered (cs_family_is_named). */
+  const char *const *allows;
+  int n_allows;
 } cs_enumerate_options;
+/* Whether a family of baselines is asked for. */
+static inline bool cs_baseline_is_wanted(const cs_enumerate_options *options, const char *family) {
+  return options->full || cs_family_is_named(family, options->allows, options->n_allows);
+}
 
 /* What an operation of a schedule touches. Device pointers; `inputs` as in cs_op_desc. */
 typedef struct cs_launch {
@@ -190,6 +197,11 @@ typedef struct cs_backend_vtable {
   /* Appends every admissible candidate for exactly these strides and alignments. None is not an
    * error. Never exceeds the workspace limit. */
   cs_status (*enumerate)(cs_backend *backend, const cs_op_desc *desc,
+                         const cs_enumerate_options *options, cs_candidate_list *out) CS_MUST_USE;
+
+  /* Optional (default: there are none). Appends candidates that are there to be compared with, low
+   * rungs of a ladder: under `full` all, else those of families that `allows` names. */
+  cs_status (*baselines)(cs_backend *backend, const cs_op_desc *desc,
                          const cs_enumerate_options *options, cs_candidate_list *out) CS_MUST_USE;
 
   /* Optional (default: UNTOLD). For ids that name the version of a library which the device's

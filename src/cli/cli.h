@@ -63,6 +63,9 @@ typedef struct cli_options {
   cli_list only; /* "DIMENSION=VALUE[,…]" */
   const char *from, *page;
   double time_limit; /* seconds; -1: not given */
+  /* Of bench, as given; NULL: not given. */
+  const char *devices, *sizes, *layers, *rungs;
+  double naive_seconds;
   bool dry_run, retry;
   const char *planning; /* the first option that only planning (of report: a page) takes that was
                            given; NULL: none */
@@ -86,6 +89,7 @@ enum {
   CLI_EXPERIMENTING = 1 << 14, /* device, cache, output, page, what of it is to be done */
   CLI_TRACING = 1 << 15,       /* --output, --runs, --samples, a plan file, weights */
   CLI_GENERATING = 1 << 20,    /* count, latents, pictures */
+  CLI_BENCHING = 1 << 21,      /* devices, sizes, layers, rungs, output */
   CLI_REPORTING = 1 << 7, /* table, format, profile, candidates, nodes; device, batch, dtype, … */
 };
 
@@ -105,7 +109,7 @@ typedef struct cli_command {
 
 extern const cli_command cli_run, cli_profile, cli_plan, cli_inspect, cli_doctor, cli_cache,
     cli_generate_weights, cli_report, cli_import, cli_export, cli_compare, cli_experiment,
-    cli_generate, cli_trace;
+    cli_generate, cli_trace, cli_bench;
 
 /* All of them, in the order in which they are told. */
 const cli_command *const *cli_commands(int *n);

@@ -286,6 +286,18 @@ static error_t parse_file(int key, char *text, cli_options *out) {
     case KEY_PAGE:
       out->page = text;
       return 0;
+    case KEY_DEVICES:
+      out->devices = text;
+      return 0;
+    case KEY_SIZES:
+      out->sizes = text;
+      return 0;
+    case KEY_LAYERS:
+      out->layers = text;
+      return 0;
+    case KEY_RUNGS:
+      out->rungs = text;
+      return 0;
     default:
       return parse_flag(key, out);
   }
@@ -350,6 +362,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state) {
       return 0;
     case KEY_TIME_LIMIT:
       out->time_limit = parse_seconds(state, "time-limit", text);
+      return 0;
+    case KEY_NAIVE_SECONDS:
+      out->naive_seconds = parse_seconds(state, "naive-seconds", text);
       return 0;
     case KEY_ONLY:
       add_item(state, &out->only, text);
@@ -470,6 +485,7 @@ void cli_parse(const cli_command *command, int argc, char **argv, cli_options *o
                        .search_seconds = -1,
                        .max_regression = -1,
                        .time_limit = -1,
+                       .naive_seconds = 10,
                        .workspace_limit = INT64_C(256) << 20,
                        .counters = -1,
                        .verify = CS_VERIFY_SAMPLE,

@@ -77,6 +77,11 @@ enum {
   KEY_FORCE,
   KEY_TIME,
   KEY_RUNS,
+  KEY_DEVICES,
+  KEY_SIZES,
+  KEY_LAYERS,
+  KEY_RUNGS,
+  KEY_NAIVE_SECONDS,
   KEY_HELP = '?',
   KEY_USAGE = 0x200,
 };
@@ -87,7 +92,7 @@ typedef struct cli_option_entry {
 } cli_option_entry;
 /* But no command with any of these bits: it has an entry of its own. */
 #define CLI_BUT(bits) ((int64_t)(bits) << 32)
-#define CLI_MAX_ENTRIES 96
+#define CLI_MAX_ENTRIES 112
 extern const cli_option_entry cli_option_entries[CLI_MAX_ENTRIES]; /* ended by a name of NULL */
 
 /* Whether the command takes the option. */

@@ -44,6 +44,13 @@ bool cs_candidate_is_coarse(const cs_op_desc *desc, const cs_candidate *candidat
          (kernel[0] > 3 || kernel[1] > 3);
 }
 
+bool cs_family_is_named(const char *family, const char *const *patterns, int n) {
+  for (int i = 0; i < n; i++) {
+    if (strncmp(patterns[i], family, strlen(family)) == 0) return true;
+  }
+  return false;
+}
+
 const cs_candidate *cs_candidate_find(const cs_candidate_list *list, const char *id) {
   for (size_t i = 0; i < list->n; i++) {
     if (strcmp(list->items[i].id, id) == 0) return &list->items[i];
@@ -60,9 +67,11 @@ void cs_candidate_list_free(cs_candidate_list *list) {
 /* ---- Which operations have which candidates ---- */
 
 /* Until 6 all operations; 7 and 8: strips of depthwise convolutions (cuda.depthwise_strip), whose
- * variants 8 changed; 9: transposed convolutions on the CPU as a product and by gathering. */
+ * variants 8 changed; 9: transposed convolutions on the CPU as a product and by gathering; 10: the
+ * same as a product on the GPU, and baselines of them and of dense layers. */
 int cs_candidates_since(const char *signature) {
-  if (strncmp(signature, "ConvTranspose ", 14) == 0) return 9;
+  if (strncmp(signature, "ConvTranspose ", 14) == 0) return 10;
+  if (strncmp(signature, "Gemm ", 5) == 0) return 10;
   const char *groups = strncmp(signature, "Conv ", 5) == 0 ? strstr(signature, " g=") : NULL;
   return groups && strtol(groups + 3, NULL, 10) > 1 ? 8 : 6;
 }

@@ -29,6 +29,7 @@ typedef struct cs_candidate {
   uint32_t notes; /* CS_NOTE_* */
   int threads;    /* CPU: threads it is prepared for; 0 elsewhere */
   bool merges;    /* one kernel can run it for up to CS_MERGE_MOST operations at once */
+  bool baseline;  /* there to be compared with: sampled however slow it is; not recorded */
 } cs_candidate;
 
 typedef struct cs_candidate_list {
@@ -44,6 +45,9 @@ cs_status cs_candidate_list_add(cs_candidate_list *list, cs_candidate *candidate
 /* An f32 candidate whose result is no better than tf32's: Winograd beyond 3×3. It is measured and
  * may be pinned, but no plan chooses it of itself. */
 bool cs_candidate_is_coarse(const cs_op_desc *desc, const cs_candidate *candidate);
+/* Whether one of n patterns names the family: begins with the whole of its name, as
+ * "cuda.gemm.naive*" does with "cuda.gemm.naive", and not "cuda.*". */
+bool cs_family_is_named(const char *family, const char *const *patterns, int n);
 const cs_candidate *cs_candidate_find(const cs_candidate_list *list, const char *id);
 void cs_candidate_list_free(cs_candidate_list *list);
 

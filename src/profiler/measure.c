@@ -201,10 +201,29 @@ cs_status cs_measure_operations(cs_measuring *m, cs_operation *operations, int n
   return CS_OK;
 }
 
+/* Baselines are asked for by name, which a completion does not tell. */
+static cs_status baselines_are_known(const cs_wanted *wanted, const cs_op_desc *desc,
+                                     const cs_op_profile *known, bool *out) {
+  const cs_measure_options *options = wanted->options;
+  cs_enumerate_options asked = {.workspace_limit = options->workspace_limit,
+                                .threads = options->threads,
+                                .allows = options->allows,
+                                .n_allows = options->n_allows};
+  cs_candidate_list list = {0};
+  *out = true;
+  if (options->n_allows == 0) return CS_OK;
+  cs_status st = cs_add_baselines(wanted->backend, desc, &asked, &list);
+  for (size_t i = 0; i < list.n; i++) {
+    if (!cs_op_profile_record(known, list.items[i].id)) *out = false;
+  }
+  cs_candidate_list_free(&list);
+  return st;
+}
+
 /* Nothing can be measured of a recorded device, so what an older program enumerated counts there;
  * under `frozen` what another version of a library did. */
-static cs_status is_known(const cs_wanted *wanted, const char *name, const char *signature,
-                          bool *out) {
+static cs_status is_known(const cs_wanted *wanted, const cs_op_desc *desc, const char *name,
+                          const char *signature, bool *out) {
   const cs_op_profile *known = cs_profile_find(wanted->profile, signature);
   const cs_measure_options *options = wanted->options;
   bool outdated = false;
@@ -218,7 +237,7 @@ static cs_status is_known(const cs_wanted *wanted, const char *name, const char 
   CS_RETURN_IF_ERROR(cs_mark_absent(wanted, name, signature, &outdated));
   *out = !options->refresh && (!outdated || options->frozen) &&
          cs_op_profile_covers(known, &completion);
-  return CS_OK;
+  return *out ? baselines_are_known(wanted, desc, known, out) : CS_OK;
 }
 
 static cs_status refuse_recorded(const cs_wanted *wanted, const char *name, const char *signature) {
@@ -260,7 +279,7 @@ static cs_status want_operation(const cs_wanted *wanted, const cs_op_desc *desc,
     goto done;
   }
   bool known = false;
-  CS_TRY(st, is_known(wanted, name, signature, &known), done);
+  CS_TRY(st, is_known(wanted, desc, name, signature, &known), done);
   CS_TRY(st, report_operation(wanted, signature, known), done);
   if (known) goto done;
   if (wanted->options->frozen || wanted->backend->vtable->recorded) {

@@ -69,6 +69,12 @@ cs_status cs_measure_operation(cs_measuring *measuring, cs_operation *operation)
 
 /* ---- measure_prepare.c ---- */
 
+/* Appends the backend's baselines, under `full` or where a pattern matches their ids, marked as
+ * such.
+ */
+cs_status cs_add_baselines(cs_backend *backend, const cs_op_desc *desc,
+                           const cs_enumerate_options *options,
+                           cs_candidate_list *list) CS_MUST_USE;
 /* Enumerates and prepares the candidates of n operations, in parallel; of each operation the first
  * `most`, as the backend orders them (0: all). */
 cs_status cs_prepare_operations(const cs_measuring *measuring, cs_operation *operations, int n,

@@ -67,9 +67,11 @@ static cs_status best_us(const cs_profile *profile, const cs_op_desc *desc, doub
 cs_status cs_profile_peaks(cs_profile *profile, cs_backend *backend, cs_precision precision,
                            const cs_measure_options *options, double *flops, double *bandwidth) {
   cs_measure_report report = {0};
+  cs_measure_options own = *options;
+  own.n_allows = 0; /* baselines are no peaks */
   cs_wanted wanted = {.profile = profile,
                       .backend = backend,
-                      .options = options,
+                      .options = &own,
                       .logger = &backend->logger,
                       .report = &report};
   cs_op_desc descs[MAX_PEAK_DESCS];

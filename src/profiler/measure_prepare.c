@@ -1,8 +1,31 @@
 /* Enumerating and preparing candidates: work of the CPU alone, done on all cores. */
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "profiler/measure.h"
+
+static bool is_asked_for(const cs_enumerate_options *options, const char *id) {
+  bool asked = options->full;
+  for (int i = 0; i < options->n_allows; i++) {
+    asked = asked || fnmatch(options->allows[i], id, 0) == 0;
+  }
+  return asked;
+}
+
+cs_status cs_add_baselines(cs_backend *backend, const cs_op_desc *desc,
+                           const cs_enumerate_options *options, cs_candidate_list *list) {
+  cs_candidate_list offered = {0};
+  if (!backend->vtable->baselines) return CS_OK;
+  cs_status st = backend->vtable->baselines(backend, desc, options, &offered);
+  for (size_t i = 0; i < offered.n && st == CS_OK; i++) {
+    if (!is_asked_for(options, offered.items[i].id)) continue;
+    offered.items[i].baseline = true;
+    st = cs_candidate_list_add(list, &offered.items[i]);
+  }
+  cs_candidate_list_free(&offered);
+  return st;
+}
 
 typedef struct prepare_job {
   const cs_measuring *measuring;
@@ -21,10 +44,13 @@ static cs_status enumerate_body(void *user, int64_t index, int worker) {
   cs_enumerate_options wanted = {.workspace_limit = options->workspace_limit,
                                  .deterministic = false,
                                  .full = options->full,
-                                 .threads = options->threads};
+                                 .threads = options->threads,
+                                 .allows = options->allows,
+                                 .n_allows = options->n_allows};
   cs_candidate_list list = {0};
   (void)worker;
   cs_status st = backend->vtable->enumerate(backend, operation->desc, &wanted, &list);
+  if (st == CS_OK) st = cs_add_baselines(backend, operation->desc, &wanted, &list);
   if (st != CS_OK) {
     st = cs_annotate(st, "%s: enumerating candidates: ", operation->name);
     goto done;

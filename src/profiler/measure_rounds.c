@@ -13,6 +13,9 @@
  * that took longer than this. */
 #define HOPELESS 5.0
 #define CHECK_WILL_DO_US 1e6
+/* Baselines, however slow, have so many samples beyond their check, within so long. */
+#define BASELINE_SAMPLES 5
+#define BASELINE_US 1e6
 #define KEEP_WITHIN 1.5 /* of the best: kept in round 2, and at least … */
 #define KEEP_AT_LEAST 8
 #define FINALISTS 4
@@ -285,6 +288,38 @@ static cs_status doubt_slow_checks(const cs_op_buffers *buffers, cs_operation *o
   return CS_OK;
 }
 
+/* What is there to be compared with, and not among those timed in turn. */
+static cs_status sample_baseline(const timing *t, cs_trial *trial) {
+  cs_status st = CS_OK;
+  double spent = trial->rough_us;
+  const cs_backend_vtable *vtable = t->buffers->backend->vtable;
+  CS_RETURN_IF_ERROR(cs_trial_schedule(t->buffers, trial, &trial->cold));
+  while (st == CS_OK && trial->n_samples < BASELINE_SAMPLES && spent < BASELINE_US) {
+    double us = 0;
+    if (cs_measuring_cancelled(t->measuring)) return cancelled_error();
+    cs_measuring_tell(t->measuring, t->name, trial->candidate.id);
+    st = vtable->schedule_latency(trial->cold, 1, &us);
+    trial->samples[trial->n_samples] = us;
+    trial->n_samples += st == CS_OK;
+    spent += us;
+  }
+  return st;
+}
+
+static cs_status sample_baselines(const timing *t, cs_operation *operation) {
+  for (int i = 0; i < operation->n_trials; i++) {
+    cs_trial *trial = &operation->trials[i];
+    if (!trial->candidate.baseline || trial->rejected || trial->n_samples > 0) continue;
+    cs_status st = sample_baseline(t, trial);
+    drop_schedule(t, trial);
+    if (st == CS_OK) continue;
+    trial->n_samples = 0;
+    CS_RETURN_IF_ERROR(cs_trial_reject(trial, "failed to run again", st));
+    CS_RETURN_IF_ERROR(cs_device_alive(t->buffers));
+  }
+  return CS_OK;
+}
+
 cs_status cs_time_trials(cs_measuring *measuring, cs_op_buffers *buffers, cs_operation *operation) {
   timing t = {.measuring = measuring, .buffers = buffers, .name = operation->name};
   t.trials = cs_calloc((size_t)operation->n_trials, sizeof(cs_trial *));
@@ -297,6 +332,7 @@ cs_status cs_time_trials(cs_measuring *measuring, cs_op_buffers *buffers, cs_ope
     if (!trial->rejected && trial->rough_us <= HOPELESS * best_us) t.trials[t.n++] = trial;
   }
   if (st == CS_OK && t.n > 0 && best_us <= CHECK_WILL_DO_US) st = run_rounds(&t, best_us);
+  if (st == CS_OK) st = sample_baselines(&t, operation);
   for (int i = 0; i < operation->n_trials; i++) drop_schedule(&t, &operation->trials[i]);
   free(t.trials);
   return st;

@@ -337,6 +337,8 @@ cs_status cs_planning_begin(cs_session *session, cs_measure_options *measure) {
       .threads = cs_session_threads(session),
       .cancelled = options->cancelled,
       .user = options->cancelled_user,
+      .allows = options->allows,
+      .n_allows = options->n_allows,
   };
   return CS_OK;
 }

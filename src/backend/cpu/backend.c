@@ -72,6 +72,7 @@ static const cs_backend_vtable cpu_vtable = {
     .info = cpu_info,
     .layouts = cpu_layouts,
     .enumerate = cpu_enumerate,
+    .baselines = cpu_baselines,
     .prepare = cpu_prepare,
     .exec_destroy = cpu_exec_destroy,
     .exec_workspace = cpu_exec_workspace,

@@ -78,6 +78,8 @@ cs_status cpu_bound_run(const cpu_bound *bound) {
   } else if (exec->form) {
     CS_RETURN_IF_ERROR(cpu_transposed_run(&v->core, exec->form, bound->core_inputs[0],
                                           bound->weights, bound->scratchpad, bound->core_output));
+  } else if (exec->gemm) {
+    cpu_gemm_run(&v->core, exec->gemm, bound->core_inputs[0], bound->weights, bound->core_output);
   } else {
     cpu_loop_run(&v->core, bound->core_inputs, bound->weights, bound->core_output);
   }

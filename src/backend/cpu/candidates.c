@@ -92,32 +92,50 @@ static void loop_name(cs_op op, char *out, size_t size) {
   for (char *c = out; *c; c++) *c = (char)tolower((unsigned char)*c);
 }
 
-/* The first way that a form of transposed convolutions takes. */
-static bool transposed_variant(const cs_op_desc *desc, cpu_variant *out) {
+typedef bool (*takes_fn)(const cs_op_desc *desc);
+
+/* The first way that forms of our own take. */
+static bool own_variant(const cs_op_desc *desc, takes_fn takes, cpu_variant *out) {
   for (int i = 0; cpu_variant_get(desc, i, out); i++) {
-    if (out->applies && out->images == 1 && cpu_transposed_takes(&out->core)) return true;
+    if (out->applies && out->images == 1 && takes(&out->core)) return true;
   }
   return false;
 }
 
-static void form_name(cpu_transposed form, char *out, size_t size) {
+/* "cpu.convtranspose_gather" */
+static void form_name(cs_op op, const char *form, char *out, size_t size) {
   char loop[48];
-  loop_name(CS_OP_CONV_TRANSPOSE, loop, sizeof loop);
-  snprintf(out, size, "%s_%s", loop, cpu_transposed_name(form));
+  loop_name(op, loop, sizeof loop);
+  snprintf(out, size, "%s_%s", loop, form);
 }
 
-/* Scattering is only there to be compared with. */
 static cs_status add_transposed(enumeration *e) {
   cpu_variant variant;
-  if (!transposed_variant(e->desc, &variant)) return CS_OK;
+  if (!own_variant(e->desc, cpu_transposed_takes, &variant)) return CS_OK;
   for (int form = CPU_TRANSPOSED_NONE + 1; form < CPU_TRANSPOSED_FORMS; form++) {
     char name[64];
-    if (form == CPU_TRANSPOSED_SCATTER && !e->options->full) continue;
-    form_name(form, name, sizeof name);
+    if (form == CPU_TRANSPOSED_SCATTER) continue; /* a baseline */
+    form_name(CS_OP_CONV_TRANSPOSE, cpu_transposed_name(form), name, sizeof name);
     CS_RETURN_IF_ERROR(
         add(e, &variant, name, "", cpu_transposed_workspace(&variant.core, form), 0));
   }
   return CS_OK;
+}
+
+/* On as many threads as others, and on one: as a plain program is. */
+static cs_status add_baseline(enumeration *e, takes_fn takes, const char *form) {
+  cpu_variant variant;
+  char name[64];
+  int threads = e->threads;
+  cs_status st = CS_OK;
+  form_name(e->desc->op, form, name, sizeof name);
+  if (!own_variant(e->desc, takes, &variant) || !cs_baseline_is_wanted(e->options, name)) return st;
+  for (int sequential = 0; sequential < 2 && st == CS_OK; sequential++) {
+    e->threads = sequential ? 1 : threads;
+    st = add(e, &variant, name, "", 0, 0);
+  }
+  e->threads = threads;
+  return st;
 }
 
 /* The first way an own loop takes: as it is where everything is f32 (a Copy always), else staged.
@@ -172,6 +190,18 @@ cs_status cpu_enumerate(cs_backend *backend, const cs_op_desc *desc,
   return st;
 }
 
+cs_status cpu_baselines(cs_backend *backend, const cs_op_desc *desc,
+                        const cs_enumerate_options *options, cs_candidate_list *out) {
+  enumeration e = {(cpu_backend *)backend, desc, options, options->threads, out, 0};
+  if (desc->has_prologue) return CS_OK;
+  if (e.threads <= 0) e.threads = e.backend->machine.cores;
+  CS_RETURN_IF_ERROR(
+      add_baseline(&e, cpu_transposed_takes, cpu_transposed_name(CPU_TRANSPOSED_SCATTER)));
+  for (int form = CPU_GEMM_NONE + 1; form < CPU_GEMM_FORMS; form++)
+    CS_RETURN_IF_ERROR(add_baseline(&e, cpu_gemm_takes, cpu_gemm_name(form)));
+  return CS_OK;
+}
+
 /* ---- Preparing ---- */
 
 /* Splits "onednn:NAME/tN/SUFFIX" or "cpu.NAME/tN/SUFFIX". */
@@ -198,23 +228,36 @@ static bool find_variant(const cs_op_desc *desc, const char *suffix, cpu_variant
   return false;
 }
 
+/* Whether the candidate is this form of the operation, which is then prepared but for its weights.
+ */
+static bool prepare_form(cs_exec *exec, takes_fn takes, const char *form, const char *name,
+                         const char *suffix) {
+  char own[64];
+  form_name(exec->desc.op, form, own, sizeof own);
+  return strcmp(name, own) == 0 && own_variant(&exec->desc, takes, &exec->variant) &&
+         strcmp(suffix, exec->variant.suffix) == 0;
+}
+
 /* False: the name is no form's. */
-static bool prepare_transposed(cs_exec *exec, const char *name, const char *suffix) {
+static bool prepare_own(cs_exec *exec, const char *name, const char *suffix) {
   for (int form = CPU_TRANSPOSED_NONE + 1; form < CPU_TRANSPOSED_FORMS; form++) {
-    char own[64];
-    form_name(form, own, sizeof own);
-    if (strcmp(name, own) != 0 || !transposed_variant(&exec->desc, &exec->variant) ||
-        strcmp(suffix, exec->variant.suffix) != 0)
+    if (!prepare_form(exec, cpu_transposed_takes, cpu_transposed_name(form), name, suffix))
       continue;
     exec->form = form;
     exec->weight_bytes = cpu_transposed_weight_bytes(&exec->variant.core, form);
+    return true;
+  }
+  for (int form = CPU_GEMM_NONE + 1; form < CPU_GEMM_FORMS; form++) {
+    if (!prepare_form(exec, cpu_gemm_takes, cpu_gemm_name(form), name, suffix)) continue;
+    exec->gemm = form;
+    exec->weight_bytes = cpu_gemm_weight_bytes(&exec->variant.core, form);
     return true;
   }
   return false;
 }
 
 static cs_status prepare_loop(cs_exec *exec, const char *name, const char *suffix, const char *id) {
-  if (prepare_transposed(exec, name, suffix)) return CS_OK;
+  if (prepare_own(exec, name, suffix)) return CS_OK;
   char own[48];
   loop_name(exec->desc.op, own, sizeof own);
   if (strcmp(name, own) != 0 || !loop_variant(&exec->desc, &exec->variant) ||
@@ -301,6 +344,10 @@ cs_status cpu_pack_weights(const cs_exec *exec, const float *weight, const float
   if (exec->op) return dnn_op_pack(exec->op, weight, bias, host_out);
   if (exec->form) {
     cpu_transposed_pack(&exec->variant.core, exec->form, weight, bias, host_out);
+    return CS_OK;
+  }
+  if (exec->gemm) {
+    cpu_gemm_pack(&exec->variant.core, exec->gemm, weight, bias, host_out);
     return CS_OK;
   }
   size_t n_weight = (size_t)cs_op_weight_elements(&exec->desc);

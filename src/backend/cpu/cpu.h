@@ -4,6 +4,7 @@
 #define CONVSCHED_BACKEND_CPU_CPU_H_
 
 #include "backend/backend.h"
+#include "backend/cpu/gemm.h"
 #include "backend/cpu/transposed.h"
 
 /* ---- The machine ---- */
@@ -122,12 +123,15 @@ struct cs_exec {
   cpu_variant variant;
   dnn_op *op;          /* NULL: an own loop */
   cpu_transposed form; /* of an own loop: a transposed convolution in this way */
+  cpu_gemm gemm;       /* of an own loop: a dense layer in this way */
   int threads;
   int64_t stage_offsets[CS_MAX_OP_INPUTS + 1]; /* bytes into the workspace; the output's last */
   int64_t scratchpad_offset, workspace_bytes, weight_bytes;
 };
 
 cs_status cpu_enumerate(cs_backend *backend, const cs_op_desc *desc,
+                        const cs_enumerate_options *options, cs_candidate_list *out) CS_MUST_USE;
+cs_status cpu_baselines(cs_backend *backend, const cs_op_desc *desc,
                         const cs_enumerate_options *options, cs_candidate_list *out) CS_MUST_USE;
 cs_status cpu_prepare(cs_backend *backend, const cs_op_desc *desc, const cs_candidate *candidate,
                       cs_exec **out) CS_MUST_USE;

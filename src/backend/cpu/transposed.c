@@ -4,9 +4,10 @@
 
 #include "backend/cpu/cpu.h"
 #include "backend/cpu/omp.h"
+#include "backend/cpu/tile.h"
 
-#define LANES 16 /* output channels computed together */
-#define WIDE 4   /* outputs computed together, neighbours of one remainder */
+#define LANES CPU_TILE_LANES /* output channels computed together */
+#define WIDE CPU_TILE_ROWS   /* outputs computed together, neighbours of one remainder */
 #define COLUMN_BYTES ((int64_t)16 << 20) /* of columns at a time: what a cache may hold */
 
 typedef struct problem {
@@ -143,58 +144,9 @@ static cs_status run_gemm(const problem *p, float *columns) {
 
 /* ---- Gathering ---- */
 
-/* sums[i][lane] += x[i][c] · w[c][lane] over the channels. */
-static inline __attribute__((always_inline)) void add_tap_in(float sums[WIDE][LANES],
-                                                             const float *const x[WIDE],
-                                                             int64_t step, int64_t channels,
-                                                             const float *w) {
-  float s[WIDE][LANES];
-  memcpy(s, sums, sizeof s);
-  for (int64_t c = 0; c < channels; c++, w += LANES)
-    for (int i = 0; i < WIDE; i++) {
-      float v = x[i][c * step];
-      CPU_SIMD
-      for (int lane = 0; lane < LANES; lane++) s[i][lane] += v * w[lane];
-    }
-  memcpy(sums, s, sizeof s);
-}
-
-typedef void (*add_tap_fn)(float sums[WIDE][LANES], const float *const x[WIDE], int64_t step,
-                           int64_t channels, const float *w);
-
-static void add_tap_plain(float sums[WIDE][LANES], const float *const x[WIDE], int64_t step,
-                          int64_t channels, const float *w) {
-  add_tap_in(sums, x, step, channels, w);
-}
-
-#ifdef __x86_64__
-__attribute__((target("avx2,fma"))) static void add_tap_avx2(float sums[WIDE][LANES],
-                                                             const float *const x[WIDE],
-                                                             int64_t step, int64_t channels,
-                                                             const float *w) {
-  add_tap_in(sums, x, step, channels, w);
-}
-
-__attribute__((target("avx512f"))) static void add_tap_avx512(float sums[WIDE][LANES],
-                                                              const float *const x[WIDE],
-                                                              int64_t step, int64_t channels,
-                                                              const float *w) {
-  add_tap_in(sums, x, step, channels, w);
-}
-#endif
-
-static add_tap_fn choose_add_tap(void) {
-#ifdef __x86_64__
-  __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512f")) return add_tap_avx512;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return add_tap_avx2;
-#endif
-  return add_tap_plain;
-}
-
 /* WIDE outputs of a line, from `ox` a stride apart, for one block of channels. What lies outside of
  * the input is read from `zeros`. */
-static void gather(const problem *p, add_tap_fn add_tap, const float *zeros, const float *image,
+static void gather(const problem *p, cpu_tile_fn add_tap, const float *zeros, const float *image,
                    int64_t oy, int64_t ox, int64_t block, float *line) {
   const cs_conv_attrs *conv = p->conv;
   float sums[WIDE][LANES] = {{0}};
@@ -224,7 +176,7 @@ static void gather(const problem *p, add_tap_fn add_tap, const float *zeros, con
 
 static cs_status run_gather(const problem *p) {
   int64_t stride = p->conv->strides[1], lines = p->n * p->out_h;
-  add_tap_fn add_tap = choose_add_tap();
+  cpu_tile_fn add_tap = cpu_tile_choose();
   float *zeros = cs_calloc((size_t)(p->c * p->xs[1]), sizeof *zeros);
   if (!zeros) return cs_no_memory("zeros", (size_t)(p->c * p->xs[1]) * sizeof *zeros);
   CPU_PARALLEL_FOR
