@@ -13,9 +13,11 @@
  * that took longer than this. */
 #define HOPELESS 5.0
 #define CHECK_WILL_DO_US 1e6
-/* Baselines, however slow, have so many samples beyond their check, within so long. */
+/* Baselines, however slow, and whatever is compared with them have so many samples beyond their
+ * check, within so long. */
 #define BASELINE_SAMPLES 5
 #define BASELINE_US 1e6
+#define COMPARED_US 0.1e6
 #define KEEP_WITHIN 1.5 /* of the best: kept in round 2, and at least … */
 #define KEEP_AT_LEAST 8
 #define FINALISTS 4
@@ -288,13 +290,13 @@ static cs_status doubt_slow_checks(const cs_op_buffers *buffers, cs_operation *o
   return CS_OK;
 }
 
-/* What is there to be compared with, and not among those timed in turn. */
+/* What was not among those timed in turn. */
 static cs_status sample_baseline(const timing *t, cs_trial *trial) {
   cs_status st = CS_OK;
-  double spent = trial->rough_us;
+  double spent = trial->rough_us, limit = trial->candidate.baseline ? BASELINE_US : COMPARED_US;
   const cs_backend_vtable *vtable = t->buffers->backend->vtable;
   CS_RETURN_IF_ERROR(cs_trial_schedule(t->buffers, trial, &trial->cold));
-  while (st == CS_OK && trial->n_samples < BASELINE_SAMPLES && spent < BASELINE_US) {
+  while (st == CS_OK && trial->n_samples < BASELINE_SAMPLES && spent < limit) {
     double us = 0;
     if (cs_measuring_cancelled(t->measuring)) return cancelled_error();
     cs_measuring_tell(t->measuring, t->name, trial->candidate.id);
@@ -307,9 +309,11 @@ static cs_status sample_baseline(const timing *t, cs_trial *trial) {
 }
 
 static cs_status sample_baselines(const timing *t, cs_operation *operation) {
-  for (int i = 0; i < operation->n_trials; i++) {
+  bool any = false;
+  for (int i = 0; i < operation->n_trials; i++) any |= operation->trials[i].candidate.baseline;
+  for (int i = 0; any && i < operation->n_trials; i++) {
     cs_trial *trial = &operation->trials[i];
-    if (!trial->candidate.baseline || trial->rejected || trial->n_samples > 0) continue;
+    if (trial->rejected || trial->n_samples > 0) continue;
     cs_status st = sample_baseline(t, trial);
     drop_schedule(t, trial);
     if (st == CS_OK) continue;

@@ -40,7 +40,7 @@ static bool is_layers(const cs_bench_row *row) {
 /* ---- Which rows make a line ---- */
 
 static bool is_taken(const filter *f, const cs_bench_row *row) {
-  bool named = !f->few || row->best || strcmp(row->rung, CS_BENCH_NAIVE) == 0 ||
+  bool named = f->few == row->best || strcmp(row->rung, CS_BENCH_NAIVE) == 0 ||
                strcmp(row->rung, "library") == 0;
   return named && (!f->bench || strcmp(f->bench, row->bench) == 0) &&
          (!f->device || strcmp(f->device, row->device) == 0) &&
