@@ -66,7 +66,7 @@ static cs_status set_product(const cs_cublaslt_api *api, const cs_cublaslt_probl
   const cublasOperation_t transposed = CUBLAS_OP_T, plain = CUBLAS_OP_N;
   const int32_t bias_type = (int32_t)problem->type;
   CS_RETURN_IF_ERROR(set(api, product, CUBLASLT_MATMUL_DESC_TRANSA,
-                         problem->matmul ? &plain : &transposed, sizeof(transposed)));
+                         problem->plain ? &plain : &transposed, sizeof(transposed)));
   CS_RETURN_IF_ERROR(set(api, product, CUBLASLT_MATMUL_DESC_TRANSB, &plain, sizeof(plain)));
   CS_RETURN_IF_ERROR(set(api, product, CUBLASLT_MATMUL_DESC_EPILOGUE, &problem->epilogue,
                          sizeof(problem->epilogue)));
@@ -104,10 +104,11 @@ static cs_status set_images(const cs_cublaslt_api *api, const cs_cublaslt_proble
 /* The layout is *out's also where its images cannot be told. */
 static cs_status create_layout(const cs_cublaslt_api *api, const cs_cublaslt_problem *problem,
                                const cs_cublaslt_matrix *matrix, cublasLtMatrixLayout_t *out) {
+  bool result = matrix == &problem->c || matrix == &problem->d;
   CS_RETURN_IF_ERROR(cs_cublaslt_status(
       api,
-      api->layout_create(out, problem->type, (uint64_t)matrix->rows, (uint64_t)matrix->columns,
-                         matrix->pitch),
+      api->layout_create(out, result ? problem->result_type : problem->type, (uint64_t)matrix->rows,
+                         (uint64_t)matrix->columns, matrix->pitch),
       "describing a matrix of %" PRId64 " x %" PRId64, matrix->rows, matrix->columns));
   return problem->images > 1 ? set_images(api, problem, matrix, *out) : CS_OK;
 }

@@ -57,7 +57,8 @@ int64_t cs_cublaslt_plan_workspace(const cs_cublaslt_plan *plan);
 cs_status cs_cublaslt_bind(const cs_cublaslt_plan *plan, const void *bias,
                            cublasLtMatmulDesc_t *out) CS_MUST_USE;
 void cs_cublaslt_unbind(cublasLtMatmulDesc_t product);
-/* `weights` and `input` are A and B: a MatMul's second and first factor. `residual` NULL where the
+/* `weights` and `input` are A and B: a MatMul's second and first factor, of planes pixels and
+ * weights. `residual` NULL where the
  * problem has none. Asynchronous on `stream`; allocates nothing. */
 cs_status cs_cublaslt_launch(const cs_cublaslt_plan *plan, cublasLtMatmulDesc_t product,
                              const void *weights, const void *input, const void *residual,

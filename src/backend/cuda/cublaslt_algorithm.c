@@ -45,7 +45,8 @@ cublasStatus_t cs_cublaslt_algorithm_init(const cs_cublaslt *lt, const cs_cublas
                                           int algorithm, cublasLtMatmulAlgo_t *out) {
   memset(out, 0, sizeof(*out));
   return lt->api->algorithm_init(lt->handle, problem->compute, CUDA_R_32F, problem->type,
-                                 problem->type, problem->type, problem->type, algorithm, out);
+                                 problem->type, problem->result_type, problem->result_type,
+                                 algorithm, out);
 }
 
 /* An attribute is set only where it differs: some algorithms refuse to have theirs set. */
@@ -126,7 +127,8 @@ static bool aligned(const cs_cublaslt_api *api, const cublasLtMatmulAlgo_t *algo
                     const cs_cublaslt_problem *problem, const cs_cublaslt_matrix *matrix) {
   int wanted = cs_cublaslt_capability(api, algorithm, capability, 1);
   if (wanted <= 1) return true;
-  int64_t pitch = matrix->pitch * cs_dtype_size(problem->storage);
+  bool result = matrix == &problem->c || matrix == &problem->d;
+  int64_t pitch = matrix->pitch * cs_dtype_size(result ? problem->result : problem->storage);
   return matrix->alignment % wanted == 0 && pitch % wanted == 0;
 }
 

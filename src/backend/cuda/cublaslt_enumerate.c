@@ -224,8 +224,8 @@ static cs_status add_all(enumeration *e) {
   const cs_cublaslt_problem *p = e->problem;
   int numbers[ALGORITHMS_MOST], n = 0;
   cublasStatus_t result =
-      e->lt->api->algorithm_ids(e->lt->handle, p->compute, CUDA_R_32F, p->type, p->type, p->type,
-                                p->type, ALGORITHMS_MOST, numbers, &n);
+      e->lt->api->algorithm_ids(e->lt->handle, p->compute, CUDA_R_32F, p->type, p->type,
+                                p->result_type, p->result_type, ALGORITHMS_MOST, numbers, &n);
   if (cs_cublaslt_unsupported(result)) return CS_OK;
   CS_RETURN_IF_ERROR(cs_cublaslt_status(e->lt->api, result, "asking for cuBLASLt's algorithms"));
   for (int i = 0; i < n; i++) CS_RETURN_IF_ERROR(add_grid(e, numbers[i]));

@@ -65,6 +65,16 @@ static bool make_matrix(const cs_tensor_desc *t, int64_t rows, cs_cublaslt_matri
   return out->pitch > 0;
 }
 
+static void set_types(const cs_op_desc *desc, cs_dtype result, cs_cublaslt_problem *out) {
+  out->storage = desc->inputs[0].dtype;
+  out->result = result;
+  out->type = data_type(out->storage);
+  out->result_type = data_type(result);
+  out->compute =
+      desc->precision == CS_PRECISION_TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+  out->precision = desc->precision;
+}
+
 static const char *refuse_operation(const cs_op_desc *desc) {
   const cs_conv_attrs *a = &desc->attrs.conv;
   if (desc->has_prologue) return "a prologue";
@@ -139,7 +149,7 @@ static const char *make_factors(const cs_op_desc *desc, cs_cublaslt_problem *p) 
     if (desc->inputs[i].dtype != desc->output.dtype) return "inputs of another type";
   }
   cs_matmul_factors of = cs_op_factors(desc, desc->output.dtype);
-  p->matmul = true;
+  p->matmul = p->plain = true;
   p->constant = cs_op_weight_elements(desc);
   p->m = out->dims[out->rank - 1];
   p->n = out->dims[out->rank - 2];
@@ -163,14 +173,70 @@ const char *cs_cublaslt_problem_make(const cs_op_desc *desc, cs_cublaslt_problem
   }
   if (refusal) return refusal;
   out->convolution = desc->op == CS_OP_CONV;
-  out->storage = desc->output.dtype;
-  out->type = data_type(out->storage);
-  out->compute =
-      desc->precision == CS_PRECISION_TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+  set_types(desc, desc->output.dtype, out);
   out->bias = desc->has_bias;
   out->residual = desc->has_residual;
-  out->precision = desc->precision;
   return NULL;
+}
+
+/* ---- Columns ---- */
+
+/* Pixels of an image are the rows of A, its channels the columns. */
+static const char *make_planes(const cs_op_desc *desc, const cs_columns *columns, int64_t outputs,
+                               cs_cublaslt_problem *p) {
+  const cs_tensor_desc *in = &desc->inputs[0];
+  int64_t size = cs_dtype_size(in->dtype), pixels = (int64_t)columns->h.in * columns->w.in;
+  p->plain = true;
+  p->images = columns->images;
+  p->m = pixels;
+  p->n = outputs;
+  p->a = (cs_cublaslt_matrix){.rows = pixels,
+                              .columns = p->k,
+                              .pitch = p->k > 1 ? in->strides[1] : pixels,
+                              .image = p->images > 1 ? in->strides[0] : 0,
+                              .alignment = cs_min_i64(in->alignment, VECTOR_BYTES)};
+  while (p->a.image * size % p->a.alignment != 0) p->a.alignment /= 2;
+  p->b = (cs_cublaslt_matrix){.rows = p->k,
+                              .columns = outputs,
+                              .pitch = cs_round_up(p->k, VECTOR_BYTES / size),
+                              .alignment = BIAS_ALIGNMENT};
+  return p->a.pitch >= pixels ? NULL : "planes that overlap";
+}
+
+static const char *make_rows(const cs_op_desc *desc, const cs_columns *columns, int64_t outputs,
+                             cs_cublaslt_problem *p) {
+  int64_t vector = VECTOR_BYTES / cs_dtype_size(desc->inputs[0].dtype);
+  p->m = outputs;
+  p->n = columns->images * columns->h.in * columns->w.in;
+  p->a = (cs_cublaslt_matrix){.rows = p->k,
+                              .columns = outputs,
+                              .pitch = cs_round_up(p->k, vector),
+                              .alignment = BIAS_ALIGNMENT};
+  return make_matrix(&desc->inputs[0], p->n, &p->b)
+             ? NULL
+             : "input pixels that are not the rows of a matrix";
+}
+
+const char *cs_cublaslt_columns_make(const cs_op_desc *desc, const cs_columns *columns,
+                                     cs_cublaslt_problem *out) {
+  int64_t outputs = columns->filters * columns->h.kernel * columns->w.kernel;
+  memset(out, 0, sizeof(*out));
+  out->convolution = true;
+  out->images = 1;
+  out->epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+  out->k = desc->inputs[0].shape.dims[1];
+  set_types(desc, CS_DTYPE_F32, out);
+  const char *refusal = columns->planes ? make_planes(desc, columns, outputs, out)
+                                        : make_rows(desc, columns, outputs, out);
+  if (refusal) return refusal;
+  out->d = (cs_cublaslt_matrix){.rows = out->m,
+                                .columns = out->n,
+                                .pitch = out->m,
+                                .image = out->images > 1 ? out->m * out->n : 0,
+                                .alignment = VECTOR_BYTES};
+  while (out->d.image * (int64_t)sizeof(float) % out->d.alignment != 0) out->d.alignment /= 2;
+  out->c = out->d;
+  return refuse_extents(out);
 }
 
 static int64_t matrix_bytes(const cs_cublaslt_problem *problem) {
@@ -190,6 +256,6 @@ int64_t cs_cublaslt_weight_bytes(const cs_cublaslt_problem *problem) {
 uint32_t cs_cublaslt_reductions(const cs_cublaslt_problem *problem, bool deterministic) {
   uint32_t mask = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
   /* In place, and in the output's type: parts are added in the order in which they come. */
-  if (problem->storage == CS_DTYPE_F32 && !deterministic) mask |= CUBLASLT_REDUCTION_SCHEME_INPLACE;
+  if (problem->result == CS_DTYPE_F32 && !deterministic) mask |= CUBLASLT_REDUCTION_SCHEME_INPLACE;
   return mask;
 }

@@ -6,13 +6,17 @@
  *
  * Or a MatMul, image by image, where A (m × k, not transposed) is its second factor and B its
  * first.
+ *
+ * Or the columns of a transposed convolution (columns.h), in f32: of pixels that are rows as a
+ * dense layer is, with a row of W for each tap and filter; of planes, image by image, A = X (pixels
+ * × k, not transposed) and B = W (k × taps and filters).
  */
 #ifndef CONVSCHED_BACKEND_CUDA_CUBLASLT_PROBLEM_H_
 #define CONVSCHED_BACKEND_CUDA_CUBLASLT_PROBLEM_H_
 
 #include <cublasLt.h>
 
-#include "graph/op.h"
+#include "backend/cuda/columns.h"
 
 typedef struct cs_cublaslt_matrix {
   int64_t rows, columns; /* of what is stored, column by column */
@@ -23,12 +27,13 @@ typedef struct cs_cublaslt_matrix {
 
 typedef struct cs_cublaslt_problem {
   bool convolution, matmul;
-  int64_t images;                /* products; 1 but of a MatMul */
-  int64_t constant;              /* elements of a MatMul's constant factor; 0: there is none */
-  int64_t m, n, k;               /* outputs (features), rows (pixels), inputs */
-  cs_cublaslt_matrix a, b, c, d; /* c: as d where there is no residual */
-  cs_dtype storage;              /* of all four, and of the bias */
-  cudaDataType_t type;           /* the same */
+  bool plain;                       /* A is not transposed */
+  int64_t images;                   /* products; 1 but of a MatMul and of planes */
+  int64_t constant;                 /* elements of a MatMul's constant factor; 0: there is none */
+  int64_t m, n, k;                  /* outputs (features), rows (pixels), inputs */
+  cs_cublaslt_matrix a, b, c, d;    /* c: as d where there is no residual */
+  cs_dtype storage, result;         /* of a, b and the bias; of c and d */
+  cudaDataType_t type, result_type; /* the same */
   cublasComputeType_t compute;
   cublasLtEpilogue_t epilogue;
   bool bias, residual;
@@ -38,6 +43,9 @@ typedef struct cs_cublaslt_problem {
 /* NULL; or why this is no product for cuBLASLt (a static text that continues "not computed by
  * cuBLASLt: "). */
 const char *cs_cublaslt_problem_make(const cs_op_desc *desc, cs_cublaslt_problem *out) CS_MUST_USE;
+/* The same of columns; the operation is that of a piece. */
+const char *cs_cublaslt_columns_make(const cs_op_desc *desc, const cs_columns *columns,
+                                     cs_cublaslt_problem *out) CS_MUST_USE;
 /* Packed weights: rows of W, each `a.pitch` elements, then the bias; -1: there is none. Of a
  * MatMul: the constant as it is. */
 int64_t cs_cublaslt_bias_offset(const cs_cublaslt_problem *problem);

@@ -47,6 +47,9 @@ cs_presence cs_cuda_presence(cs_backend *backend, const char *candidate);
 int cs_cuda_layouts(const cs_backend *backend, cs_precision precision,
                     cs_layout out[CS_MAX_DEVICE_LAYOUTS]);
 bool cs_cuda_takes_prologue(cs_backend *backend, const cs_op_desc *desc);
+cs_status cs_cuda_baselines(cs_backend *backend, const cs_op_desc *desc,
+                            const cs_enumerate_options *options,
+                            cs_candidate_list *out) CS_MUST_USE;
 cs_status cs_cuda_enumerate(cs_backend *backend, const cs_op_desc *desc,
                             const cs_enumerate_options *options,
                             cs_candidate_list *out) CS_MUST_USE;

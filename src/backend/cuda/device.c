@@ -108,6 +108,7 @@ static const cs_backend_vtable cuda_vtable = {
     .layouts = cs_cuda_layouts,
     .takes_prologue = cs_cuda_takes_prologue,
     .enumerate = cs_cuda_enumerate,
+    .baselines = cs_cuda_baselines,
     .presence = cs_cuda_presence,
     .begins_early = cs_cuda_begins_early,
     .prepare = cs_exec_prepare,

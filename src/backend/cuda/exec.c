@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend/cuda/columns_exec.h"
 #include "backend/cuda/cudnn_engines.h"
 
 /* A stored plan saves building the operation graph; where cuDNN no longer takes it, engine and
@@ -83,6 +84,8 @@ static cs_status plan_way(cs_exec *exec, cs_cudnn_way way) {
 /* What an id names; the way, and what follows it, where it is cuDNN's. */
 static cs_exec_kind kind_of(const char *id, cs_cudnn_way *way, const char **name) {
   if (strncmp(id, CS_CUBLASLT_PREFIX, strlen(CS_CUBLASLT_PREFIX)) == 0) return CS_EXEC_CUBLASLT;
+  if (strncmp(id, CS_COLUMNS_PREFIX, strlen(CS_COLUMNS_PREFIX)) == 0) return CS_EXEC_COLUMNS;
+  if (strcmp(id, CS_CUDA_SCATTER_ID) == 0) return CS_EXEC_SCATTER;
   if (!cs_cudnn_way_parse(id, way, name)) return CS_EXEC_KERNEL;
   return way->legacy ? CS_EXEC_LEGACY : CS_EXEC_GRAPH;
 }
@@ -99,6 +102,8 @@ static cs_status prepare_any(cs_exec *exec, const char *payload) {
   const char *name = NULL;
   exec->kind = kind_of(exec->id, &way, &name);
   if (exec->kind == CS_EXEC_CUBLASLT) return prepare_cublaslt(exec);
+  if (exec->kind == CS_EXEC_COLUMNS) return cs_columns_prepare(exec);
+  if (exec->kind == CS_EXEC_SCATTER) return cs_scatter_prepare(exec);
   if (exec->kind == CS_EXEC_KERNEL) {
     return cs_cuda_kernel_find(&exec->desc, exec->id, &exec->kernel);
   }
@@ -191,6 +196,9 @@ cs_status cs_bound_create(const cs_launch *launch, cs_bound *out) {
   out->launch.name = out->name;
   cs_status st = CS_OK;
   if (launch->exec->kind == CS_EXEC_GRAPH) st = bind_graph(launch, out);
+  if (launch->exec->kind == CS_EXEC_COLUMNS) {
+    st = cs_cublaslt_bind(launch->exec->matmul, NULL, &out->product);
+  }
   if (launch->exec->kind == CS_EXEC_CUBLASLT) {
     st = cs_cublaslt_bind(launch->exec->matmul, bias_of(launch->exec, launch), &out->product);
   }
@@ -271,6 +279,9 @@ static cs_status launch_any(const cs_bound *bound, cs_cudnn_slot *slot, cudaStre
                                  launch->output, stream);
   }
   if (exec->kind == CS_EXEC_CUBLASLT) return launch_cublaslt(bound, stream);
+  if (exec->kind == CS_EXEC_COLUMNS || exec->kind == CS_EXEC_SCATTER) {
+    return cs_columns_launch(bound, stream);
+  }
   CS_RETURN_IF_ERROR(cs_cudnn_slot_use(slot, stream));
   if (exec->kind == CS_EXEC_GRAPH) {
     CS_RETURN_IF_ERROR(cs_cudnn_status(

@@ -12,7 +12,9 @@ typedef enum cs_exec_kind {
   CS_EXEC_GRAPH,  /* a graph-API plan */
   CS_EXEC_LEGACY, /* a named cuDNN algorithm */
   CS_EXEC_CUBLASLT,
-  CS_EXEC_KERNEL /* a kernel of our own */
+  CS_EXEC_COLUMNS, /* columns by cuBLASLt, then gathered */
+  CS_EXEC_SCATTER, /* every input added to its outputs */
+  CS_EXEC_KERNEL   /* a kernel of our own */
 } cs_exec_kind;
 
 struct cs_exec {
@@ -24,15 +26,16 @@ struct cs_exec {
   bool epilogue;            /* the epilogue kernel follows */
   bool moved;               /* the output is computed at the start of the workspace, then moved */
   cs_tensor_desc staged;    /* moved: what lies there */
-  int64_t staging_bytes;    /* moved: where cuDNN's own workspace begins */
+  int64_t staging_bytes;    /* moved, columns: where the library's own workspace begins */
   int64_t workspace_bytes;
   int64_t weight_bytes;
   int64_t bias_offset; /* in the packed weights; -1: no bias there */
   cs_dtype bias_dtype; /* as packed */
   cs_cudnn_plan *plan; /* graph */
   cs_cudnn_legacy *legacy;
-  cs_cublaslt_problem product; /* cuBLASLt: what it computes */
-  cs_cublaslt_plan *matmul;    /* cuBLASLt */
+  cs_cublaslt_problem product; /* cuBLASLt, columns: what it computes */
+  cs_cublaslt_plan *matmul;    /* the same */
+  cs_columns columns;          /* columns */
   cs_cuda_kernel kernel;       /* own kernel */
 };
 
@@ -52,7 +55,7 @@ typedef struct cs_bound {
   cs_launch launch; /* name is a copy of its own; waits stay the schedule's */
   char *name;
   cudnnBackendDescriptor_t pack; /* graph plans: the variant pack */
-  cublasLtMatmulDesc_t product;  /* cuBLASLt: with the bias's address */
+  cublasLtMatmulDesc_t product;  /* cuBLASLt, columns: with the bias's address */
   cs_cuda_merge_part *parts;     /* of the leader of a merged launch: its own and the members' */
   int n_parts;
 } cs_bound;

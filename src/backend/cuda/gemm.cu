@@ -1,29 +1,7 @@
 /* Gemm: y = act(x·Wᵀ + b + residual). Few rows: matrix-vector products, bound by reading W once.
  * More rows: a plain tiled kernel. Weights are packed in the storage type, rows padded to 16
  * elements. */
-#include "backend/cuda/kernel_util.cuh"
-
-struct GemmParams {
-  const void *x, *w, *residual;
-  const float *bias;
-  void *y;
-  int64_t batch;
-  int in, out, w_row; /* w_row: elements between rows of W */
-  int64_t x_row, x_col, y_row, y_col, residual_row, residual_col;
-  Activation act;
-};
-
-template <typename T>
-__device__ __forceinline__ void gemm_store(const GemmParams &p, int64_t row, int column,
-                                           float sum) {
-  float v[1] = {sum};
-  if (p.bias != nullptr) v[0] += p.bias[column];
-  if (p.residual != nullptr)
-    v[0] += Convert<T>::from(
-        static_cast<const T *>(p.residual)[row * p.residual_row + column * p.residual_col]);
-  activate<1>(p.act, v);
-  static_cast<T *>(p.y)[row * p.y_row + column * p.y_col] = Convert<T>::to(v[0]);
-}
+#include "backend/cuda/gemm.cuh"
 
 /* THREADS threads (a warp or a block of 256) share the products of one output column; ROWS rows of
  * x at a time. */
@@ -136,12 +114,16 @@ static const char *const kGemmIds[] = {"cuda.gemm.warp.v1", "cuda.gemm.block.v1"
 #define CS_GEMV_ROWS_MAX 64
 #define CS_TILE_ROWS_MIN 5
 
+bool gemm_takes(const cs_op_desc *desc) {
+  return desc->output.shape.rank == 2 && desc->inputs[0].shape.rank == 2 &&
+         desc->inputs[0].shape.dims[1] < INT32_MAX / 2 &&
+         desc->output.shape.dims[1] < INT32_MAX / 2;
+}
+
 static int gemm_variants(const cs_op_desc *desc, const char **ids, int capacity) {
   int count = 0;
   int64_t batch = desc->output.shape.dims[0];
-  if (desc->output.shape.rank != 2 || desc->inputs[0].shape.rank != 2 ||
-      desc->inputs[0].shape.dims[1] >= INT32_MAX / 2 || desc->output.shape.dims[1] >= INT32_MAX / 2)
-    return 0;
+  if (!gemm_takes(desc)) return 0;
   if (batch <= CS_GEMV_ROWS_MAX) {
     add_variant(ids, capacity, &count, kGemmIds[0]);
     add_variant(ids, capacity, &count, kGemmIds[1]);
@@ -176,8 +158,8 @@ static cs_status gemm_pack(const cs_op_desc *desc, const float *weight, const fl
   return CS_OK;
 }
 
-static GemmParams gemm_params(const cs_op_desc *desc, const void *const *inputs,
-                              const void *weights, void *output) {
+GemmParams gemm_params(const cs_op_desc *desc, const void *const *inputs, const void *weights,
+                       void *output) {
   GemmParams p = {};
   p.x = inputs[0], p.w = weights, p.y = output;
   if (desc->has_bias)

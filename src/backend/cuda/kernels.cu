@@ -53,6 +53,20 @@ static const KernelFamily *const kFurther[] = {&cs_tma_family,
                                                &cs_pool_strip_family,
                                                &cs_depthwise_strip_family};
 
+/* Not among an operation's variants, and found like them. */
+static const KernelFamily *const kBaselines[] = {&cs_gemm_ladder_family, &cs_gemm_mma_family,
+                                                 &cs_gemm_tma_family};
+
+int cs_cuda_kernel_baselines(const cs_op_desc *desc, const char **ids, int capacity) {
+  int count = 0;
+  if (!plain_tensors(desc)) return 0;
+  for (const KernelFamily *family : kBaselines) {
+    int kept = count < capacity ? count : capacity;
+    count += family->variants(desc, ids + kept, capacity - kept);
+  }
+  return count;
+}
+
 int cs_cuda_kernel_variants(const cs_op_desc *desc, const char **ids, int capacity) {
   const KernelFamily *family = family_of(desc->op);
   if (!family || !plain_tensors(desc)) return 0;
@@ -90,6 +104,8 @@ cs_status cs_cuda_kernel_find(const cs_op_desc *desc, const char *id, cs_cuda_ke
     if (find_in(family, desc, id, out)) return CS_OK;
     for (const KernelFamily *more : kFurther)
       if (find_in(more, desc, id, out)) return CS_OK;
+    for (const KernelFamily *baseline : kBaselines)
+      if (find_in(baseline, desc, id, out)) return CS_OK;
   }
   return cs_error(CS_CODE_BAD_INPUT, "%s: no kernel \"%s\" for this operation; %d others apply",
                   cs_op_name(desc->op), id, cs_cuda_kernel_variants(desc, NULL, 0));

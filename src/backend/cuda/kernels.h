@@ -18,6 +18,8 @@ extern "C" {
  * Gemm included (direct forms: the last resort, always admissible). */
 #define CS_CUDA_VARIANTS_MOST 32
 int cs_cuda_kernel_variants(const cs_op_desc *desc, const char **ids, int capacity);
+/* The same of kernels that are there to be compared with; not among the variants. */
+int cs_cuda_kernel_baselines(const cs_op_desc *desc, const char **ids, int capacity);
 /* A variant, found once for an operation; both members are static. */
 typedef struct cs_cuda_kernel {
   const struct KernelFamily *family;

@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "backend/cuda/exec.h"
+#include "backend/cuda/columns_exec.h"
 #include "backend/cuda/kernels.h"
 
 #define BIAS_ALIGNMENT 256
@@ -9,6 +9,10 @@ void cs_exec_plan_weights(cs_exec *exec) {
   exec->bias_offset = -1;
   if (exec->kind == CS_EXEC_KERNEL) {
     exec->weight_bytes = cs_cuda_kernel_weight_bytes(&exec->kernel, &exec->desc);
+    return;
+  }
+  if (exec->kind == CS_EXEC_COLUMNS || exec->kind == CS_EXEC_SCATTER) {
+    cs_columns_plan_weights(exec);
     return;
   }
   cs_dtype storage = exec->desc.output.dtype;
@@ -78,6 +82,10 @@ cs_status cs_exec_pack_weights(const cs_exec *exec, const float *weight, const f
   if (!weight || (exec->desc.has_bias && !bias)) {
     return cs_error(CS_CODE_INTERNAL, "%s needs weights%s", exec->id,
                     exec->desc.has_bias ? " and a bias" : "");
+  }
+  if (exec->kind == CS_EXEC_COLUMNS || exec->kind == CS_EXEC_SCATTER) {
+    cs_columns_pack(exec, weight, bias, host_out);
+    return CS_OK;
   }
   memset(host_out, 0, (size_t)exec->weight_bytes);
   bool matrix = exec->kind == CS_EXEC_CUBLASLT;
