@@ -1,5 +1,5 @@
-/* The conformance runner: every case of the table, every candidate the backend offers for it,
- * against the plain C reference. Outputs are poisoned with NaN, everything the backend is given
+/* The conformance runner: every case of the table, every candidate and baseline of the backend for
+ * it, against the plain C reference. Outputs are poisoned with NaN, everything the backend is given
  * lies between guard bands, and whatever lies outside a view must come back untouched. */
 #ifndef CONVSCHED_TESTS_CONFORMANCE_H_
 #define CONVSCHED_TESTS_CONFORMANCE_H_
@@ -294,6 +294,11 @@ static inline void cf_case(cs_backend *backend, const conformance_options *optio
       cf_complain(report, c->name, "-", "no candidate");
   } else if (st == CS_OK && listed) {
     cf_complain(report, c->name, list.items[0].id, "listed as unsupported, yet has candidates");
+  }
+  if (st == CS_OK && !listed && backend->vtable->baselines) {
+    cs_enumerate_options all = options->enumerate;
+    all.full = true;
+    st = backend->vtable->baselines(backend, &c->desc, &all, &list);
   }
   if (st == CS_OK && list.n > 0) st = cf_run_init(&run, backend, c);
   for (size_t i = 0; st == CS_OK && i < list.n; i++) {

@@ -449,6 +449,10 @@ static inline void cc_all_conv_transpose(cc_context *x) {
                     CC_BIAS, CS_ACT_LEAKY_RELU);
   cc_conv_transpose(x, "convt_dilated", CC4(1, 8, 6, 6), CC3(8, 3, 3), one, p1, two, zero, 1,
                     CC_BIAS, CS_ACT_NONE);
+  cc_conv_transpose(x, "convt_s2_dilated3", CC4(3, 8, 5, 6), CC3(8, 3, 3), two, p1, CC2(3, 3), zero,
+                    1, CC_BIAS, CS_ACT_RELU);
+  cc_conv_transpose(x, "convt_s4_dilated2", CC4(2, 8, 4, 3), CC3(16, 3, 4), CC2(4, 4), p1, two,
+                    zero, 1, CC_BIAS, CS_ACT_NONE);
   cc_conv_transpose(x, "convt_asym", CC4(1, 8, 6, 6), CC3(8, 3, 3), two, CC4(0, 1, 1, 0), one, zero,
                     1, CC_BIAS, CS_ACT_NONE);
   cc_conv_transpose(x, "convt_gap_stride", CC4(1, 8, 3, 3), CC3(8, 2, 2), CC2(3, 3), none, one,
@@ -533,6 +537,7 @@ static inline void cc_all_gemm(cc_context *x) {
               {"gemm_1x9216x4096", 1, 9216, 4096, CC_BIAS, CS_ACT_RELU},
               {"gemm_batch37_odd", 37, 131, 75, CC_BIAS, CS_ACT_RELU},
               {"gemm_batch128", 128, 512, 264, CC_BIAS, CS_ACT_RELU},
+              {"gemm_batch200_in50", 200, 50, 300, CC_BIAS, CS_ACT_LEAKY_RELU},
               {"gemm_batch40_residual", 40, 96, 128, CC_BIAS | CC_RESIDUAL, CS_ACT_RELU},
               {"gemm_one_feature", 1, 1, 5, CC_BIAS, CS_ACT_NONE},
               {"gemm_residual", 2, 20, 24, CC_BIAS | CC_RESIDUAL, CS_ACT_RELU}};

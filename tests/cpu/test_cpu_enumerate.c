@@ -79,7 +79,52 @@ static void history_changes_nothing(void **state) {
   backend->vtable->close(backend);
 }
 
+static cs_candidate_list baselines(cs_backend *backend, const char *pattern, bool full) {
+  cs_shape in = {4, {2, 3, 4, 4}}, out = {4, {2, 5, 8, 8}};
+  cs_op_desc d = {.op = CS_OP_CONV_TRANSPOSE, .n_inputs = 1};
+  cs_candidate_list list = {0};
+  cs_enumerate_options options = {.workspace_limit = INT64_C(1) << 28,
+                                  .threads = 2,
+                                  .full = full,
+                                  .allows = &pattern,
+                                  .n_allows = pattern ? 1 : 0};
+  d.inputs[0] = cs_tensor_dense(&in, CS_DTYPE_F32, CS_LAYOUT_NHWC);
+  d.output = cs_tensor_dense(&out, CS_DTYPE_F32, CS_LAYOUT_NHWC);
+  d.attrs.conv = (cs_conv_attrs){.out_channels = 5,
+                                 .kernel = {4, 4},
+                                 .strides = {2, 2},
+                                 .pads = {1, 1, 1, 1},
+                                 .dilations = {1, 1},
+                                 .group = 1};
+  ok(backend->vtable->baselines(backend, &d, &options, &list));
+  return list;
+}
+
+static void baselines_are_asked_for_by_name(void **state) {
+  (void)state;
+  static const struct {
+    const char *pattern;
+    bool full;
+    size_t n; /* on two threads and on one */
+  } rows[] = {{NULL, false, 0},
+              {NULL, true, 2},
+              {"cpu.convtranspose_scatter*", false, 2},
+              {"cpu.*", false, 0},
+              {"cpu.gemm_naive*", false, 0}};
+  cs_backend *backend = NULL;
+  ok(cs_cpu_backend_open(0, NULL, &backend));
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    cs_candidate_list list = baselines(backend, rows[i].pattern, rows[i].full);
+    assert_int_equal(list.n, rows[i].n);
+    if (list.n > 0) assert_string_equal(list.items[0].id, "cpu.convtranspose_scatter/t2");
+    if (list.n > 1) assert_string_equal(list.items[1].id, "cpu.convtranspose_scatter/t1");
+    cs_candidate_list_free(&list);
+  }
+  backend->vtable->close(backend);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(history_changes_nothing)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(history_changes_nothing),
+                                     cmocka_unit_test(baselines_are_asked_for_by_name)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
