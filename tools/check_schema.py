@@ -358,6 +358,30 @@ def check_experiment(command):
     return wrong + table
 
 
+def check_bench(command):
+    """A record of each bench on the CPU, one with a rung that was skipped, and what is recorded under bench/results."""
+    validator = schema_of("bench.schema.json")
+    checked, wrong = check_results(validator, "convsched.bench/1")
+    with tempfile.TemporaryDirectory() as cache:
+        records = [json.loads(subprocess.run(
+            [command, "bench", *what, "--devices", "cpu", "--cache", cache, "--quiet", "--json", "-"],
+            check=True, stdout=subprocess.PIPE, timeout=120).stdout) for what in (
+                ["gemm", "--sizes", "16", "--naive-seconds", "0"], ["convtranspose", "--layers", "4x4x4:8:k4s2p1", "--batch", "2"])]
+    for record in records:
+        wrong += mismatches(validator, f"bench {record['bench']}", record)
+        wrong += accepted_changes(validator, f"bench {record['bench']}", record, {
+            "an unknown key": lambda r: r.update(extra=1),
+            "another schema": lambda r: r.update(schema="convsched.run/1"),
+            "another bench": lambda r: r.update(bench="gemm" if r["bench"] != "gemm" else "convtranspose"),
+            "no peak": lambda r: r.pop("peak_flops"),
+            "a device without identity": lambda r: r["device"].pop("identity"),
+            "a rung that is neither measured nor skipped": lambda r: r["rungs"].append({"rung": "naive"}),
+            "a rung that is both": lambda r: r["rungs"].append({**r["best"], "rung": "best", "skipped": "no"}),
+            "no time": lambda r: r["best"].update(warm_us=0)})
+    print(f"{checked + len(records)} records of benches checked, {wrong} mismatches")
+    return wrong
+
+
 def main():
     try:
         import jsonschema  # noqa: F401
@@ -372,6 +396,7 @@ def main():
         wrong += check_layers(sys.argv[1])
         wrong += check_comparison(sys.argv[1])
         wrong += check_experiment(sys.argv[1])
+        wrong += check_bench(sys.argv[1])
     else:
         schema_of("report.schema.json")
     return 1 if wrong else 0

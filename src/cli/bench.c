@@ -257,7 +257,7 @@ static cs_status bench_command(const cli_options *options) {
 
 const cli_command cli_bench = {
     .name = "bench",
-    .arguments = "gemm|convtranspose",
+    .arguments = "[gemm|convtranspose]",
     .summary = "Sweep a product or a layer over sizes and devices, rung by rung",
     .help =
         "Measures one operation over sizes (gemm) or layers (convtranspose) on each device, from "

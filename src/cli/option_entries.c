@@ -34,7 +34,7 @@ const cli_option_entry cli_option_entries[CLI_MAX_ENTRIES] = {
     {{"device", KEY_DEVICE, "auto|cpu|cuda:N|sim:FILE", 0,
       "Device (default auto); sim: the GPU that a profile's file describes, times predicted", 1},
      CLI_PLANNING | CLI_DEVICE | CLI_REPORTING | CLI_EXPERIMENTING},
-    {{"devices", KEY_DEVICES, "cpu|cuda:N[,...]", 0,
+    {{"devices", KEY_DEVICES, "cpu|cuda:N,...", 0,
       "Devices to compare (default cpu, and cuda:0 where there is one)", 1},
      CLI_BENCHING},
     {{"streams", KEY_STREAMS, "N", 0, "At most N streams (default: the device's)", 1},
@@ -206,14 +206,14 @@ const cli_option_entry cli_option_entries[CLI_MAX_ENTRIES] = {
     {{"from", KEY_FROM, "FILE.jsonl", 0,
       "Measure nothing: table and page of what was recorded before; no device is needed", 2},
      CLI_EXPERIMENTING},
-    {{"sizes", KEY_SIZES, "A..B|N|MxNxK[,...]", 0,
-      "Of gemm: extents of square matrices, A..B by doubling, or rows x outputs x inputs (default "
-      "64..1024, with a GPU 64..4096)",
+    {{"sizes", KEY_SIZES, "SIZE[,...]", 0,
+      "Of gemm: extents of square matrices, A..B by doubling, or MxNxK, rows, outputs, inputs "
+      "(default 64..1024, with a GPU 64..4096)",
       2},
      CLI_BENCHING},
-    {{"layers", KEY_LAYERS, "dcgan|CxHxW:K:kNsNpN[,...]", 0,
-      "Of convtranspose: dcgan (default), a layer of it as dcgan.4, or input, output channels, "
-      "kernel, stride and padding, as 64x32x32:3:k4s2p1",
+    {{"layers", KEY_LAYERS, "LAYER[,...]", 0,
+      "Of convtranspose: dcgan (default), a layer of it as dcgan.4, or CxHxW:K:kNsNpN: input, "
+      "output channels, kernel, stride, padding, as 64x32x32:3:k4s2p1",
       2},
      CLI_BENCHING},
     {{"rungs", KEY_RUNGS, "NAME[,...]", 0,

@@ -1,0 +1,133 @@
+"""`bench`: records, tables and curves of small cases on the CPU; what is refused, and that nothing is measured twice."""
+import json
+import unittest
+import xml.dom.minidom
+
+import harness
+from harness import BAD_INPUT, FAILURE, OK, USAGE, CommandTest
+
+QUICK = ("--devices", "cpu", "--cache", "own", "--quiet")
+
+
+class Bench(CommandTest):
+    cold = True
+
+    def bench(self, *arguments):
+        """What is printed."""
+        return self.accepted(self.execute("bench", *arguments))[0]
+
+    def refuse(self, arguments, code, *words):
+        return self.refused(self.execute("bench", *arguments), code, *words)
+
+    def records(self, name="out.jsonl"):
+        return [json.loads(line) for line in (self.folder / name).read_text().splitlines()]
+
+    def rungs(self, record):
+        return {rung["rung"]: rung for rung in record["rungs"]}
+
+    def test_products_are_recorded_rung_by_rung(self):
+        self.bench("gemm", "--sizes", "16..32,24x8x40", *QUICK, "--json", "out.jsonl")
+        records = self.records()
+        self.assertEqual([record["case"] for record in records], ["16", "32", "24x8x40"])
+        for record, flops in zip(records, (2 * 16**3, 2 * 32**3, 2 * 24 * 8 * 40)):
+            rungs = self.rungs(record)
+            self.assertEqual(list(rungs), ["naive", "blocked", "library"])
+            self.assertEqual(record["flops"], flops)
+            self.assertEqual(record["rejected"], [])
+            self.assertEqual(rungs["naive"]["id"], "cpu.gemm_naive/t1")
+            self.assertTrue(rungs["blocked"]["id"].startswith("cpu.gemm_blocked/t"))
+            self.assertTrue(rungs["library"]["id"].startswith("onednn:"))
+            for rung in rungs.values():
+                self.assertAlmostEqual(rung["flop_per_s"] * rung["warm_us"] * 1e-6 / flops, 1, places=5)
+                self.assertAlmostEqual(rung["share_of_peak"] * record["peak_flops"] / rung["flop_per_s"], 1, places=5)
+            self.assertEqual(record["best"]["warm_us"], min(rung["warm_us"] for rung in rungs.values()))
+
+    def test_layers_at_batches_in_precisions(self):
+        told = self.bench("convtranspose", "--layers", "dcgan.4,8x4x4:6:k4s2p1", "--batch", "1,2", "--dtype", "f32,f16", *QUICK,
+                          "--rungs", "naive,gather", "--json", "out.jsonl")
+        records = self.records()
+        self.assertEqual([(r["dtype"], r["batch"], r["case"]) for r in records],
+                         [(dtype, batch, case) for dtype in ("f32", "f16") for batch in (1, 2)
+                          for case in ("dcgan.4", "8x4x4:6:k4s2p1")])
+        for record in records:
+            self.assertEqual(list(self.rungs(record)), ["naive", "gather"])
+            self.assertTrue(self.rungs(record)["naive"]["id"].startswith("cpu.convtranspose_scatter/t1"))
+        self.assertEqual(records[0]["flops"], 2 * 64 * 32 * 32 * 3 * 16)
+        for dtype in ("f32", "f16"):
+            for batch in (1, 2):
+                self.assertIn(f"convtranspose, {dtype}, batch {batch}: sequential naive loops on the CPU ", told)
+        self.assertIn("over 2 of 2 cases", told)
+
+    def test_nothing_is_measured_twice(self):
+        self.bench("gemm", "--sizes", "16,24", *QUICK, "--json", "out.jsonl")
+        before = self.records()
+        self.bench("gemm", "--sizes", "16,24", *QUICK, "--frozen", "--json", "out.jsonl")
+        for a, b in zip(before, self.records()):
+            self.assertEqual((a["rungs"], a["best"], a["peak_flops"]), (b["rungs"], b["best"], b["peak_flops"]))
+        self.refuse(("gemm", "--sizes", "20", *QUICK, "--frozen"), BAD_INPUT, "20 on cpu: gemm: not measured")
+
+    def test_a_slow_baseline_is_skipped_with_the_reason(self):
+        self.bench("gemm", "--sizes", "64", *QUICK, "--naive-seconds", "0", "--json", "out.json")
+        rungs = self.rungs(json.loads((self.folder / "out.json").read_text()))
+        for name in ("naive", "blocked"):
+            self.assertRegex(rungs[name]["skipped"], r"^some [0-9.e-]+ s a run, more than --naive-seconds 0$")
+        self.assertIn("id", rungs["library"])
+        # What is known costs nothing.
+        self.bench("gemm", "--sizes", "64", *QUICK, "--json", "out.json")
+        self.bench("gemm", "--sizes", "64", *QUICK, "--naive-seconds", "0", "--json", "out.json")
+        self.assertIn("id", self.rungs(json.loads((self.folder / "out.json").read_text()))["naive"])
+
+    def test_curves_and_pages(self):
+        self.bench("gemm", "--sizes", "16,32", *QUICK, "--json", "out.jsonl", "--output", "a.html")
+        page = (self.folder / "a.html").read_text()
+        for text in ("<h2", "cpu naive f32", "cpu blocked f32", "Share of peak", "cpu.gemm_naive/t1"):
+            self.assertIn(text, page)
+        self.assertNotIn("http://", page.replace("http://www.w3.org", ""))
+        told = self.bench("--from", "out.jsonl", "--output", "b.svg", "--format", "csv").splitlines()
+        figure = xml.dom.minidom.parse(str(self.folder / "b.svg"))
+        self.assertEqual(figure.documentElement.tagName, "svg")
+        self.assertEqual(told[0].split(",")[:6], ["bench", "case", "dtype", "device", "rung", "us"])
+        self.assertEqual(len(told), 1 + 2 * 4)
+        self.bench("--from", "out.jsonl", "--output", "c.html")
+        self.assertEqual((self.folder / "c.html").read_text(), page)
+
+    def test_wrong_use_is_refused_before_anything_is_measured(self):
+        for arguments, words in (
+                ((), "wanted gemm or convtranspose"), (("matmul",), 'found "matmul"'),
+                (("gemm", "--sizes", "0"), 'found "0"'), (("gemm", "--sizes", "64..32"), 'found "64..32"'),
+                (("gemm", "--sizes", "16x16"), 'found "16x16"'), (("gemm", "--sizes", "99999999"), 'found "99999999"'),
+                (("gemm", "--sizes", "16,"), 'found ""'), (("gemm", "--sizes", "1..2k"), 'found "1..2k"'),
+                (("gemm", "--rungs", "naive,magic"), 'found "magic", wanted some of naive, blocked'),
+                (("gemm", "--layers", "dcgan"), "--layers is for convtranspose"),
+                (("gemm", "--batch", "2"), "--batch is for convtranspose"),
+                (("convtranspose", "--sizes", "64"), "--sizes is for gemm"),
+                (("convtranspose", "--layers", "dcgan.5"), 'found "dcgan.5"'),
+                (("convtranspose", "--layers", "3x4x4:2:k4s2"), "wanted dcgan, dcgan.0"),
+                (("convtranspose", "--layers", "3x1x1:2:k2s1p1"), "with an output"),
+                (("gemm", "--devices", "cpu,tpu"), 'found "tpu"'), (("gemm", "--devices", "cpu,cpu"), "given twice"),
+                (("gemm", "--output", "curves.png"), "wanted a name in .html or .svg"),
+                (("gemm", "--format", "json"), "the records are --json's"),
+                (("gemm", "--from", "x.jsonl"), "so it goes without gemm"),
+                (("gemm", "--naive-seconds", "-1"), "wanted seconds from 0 on")):
+            with self.subTest(arguments=arguments):
+                self.refuse(arguments, USAGE, words)
+        self.assertFalse((self.folder / "cache").exists())
+
+    def test_what_cannot_be_is_refused_before_anything_is_measured(self):
+        told = self.refuse(("gemm", "--sizes", "64,4000000", *QUICK), BAD_INPUT)
+        self.assertRegex(told, r"4000000 in f32 takes [0-9.]+ .iB, and cpu has ")
+        self.refuse(("gemm", "--sizes", "64", *QUICK, "--json", "no/such/folder.jsonl"), FAILURE, "no/such")
+        self.refuse(("gemm", "--sizes", "64", *QUICK, "--output", "no/such/page.html"), FAILURE, "no/such")
+        self.assertFalse((self.folder / "own").exists())
+
+    def test_records_of_something_else_are_refused(self):
+        for text, words in (("", "no records"), ("{", "record 1"), ('{"schema": "convsched.run/1"}', "record 1: schema: wanted convsched.bench/1"),
+                            ('{"schema": "convsched.bench/1"}', "record 1: bench: wanted a text")):
+            with self.subTest(text=text):
+                (self.folder / "x.jsonl").write_text(text)
+                self.refuse(("--from", "x.jsonl"), BAD_INPUT, words)
+        self.refuse(("--from", "nowhere.jsonl"), FAILURE, "nowhere.jsonl")
+
+
+if __name__ == "__main__":
+    harness.main()
