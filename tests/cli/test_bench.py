@@ -77,6 +77,19 @@ class Bench(CommandTest):
         self.bench("gemm", "--sizes", "64", *QUICK, "--naive-seconds", "0", "--json", "out.json")
         self.assertIn("id", self.rungs(json.loads((self.folder / "out.json").read_text()))["naive"])
 
+    def test_a_network_runs_with_a_baseline_that_is_asked_for_by_name(self):
+        model = self.file("up.json", {
+            "schema": "convsched.graph/1", "name": "up", "inputs": [{"name": "z", "shape": ["N", 8, 2, 2], "dtype": "f32"}],
+            "nodes": [{"name": "up", "op": "ConvTranspose", "inputs": ["z"],
+                       "attrs": {"out_channels": 4, "kernel_shape": [4, 4], "strides": [2, 2], "pads": [1, 1, 1, 1]}}],
+            "outputs": ["up"]})
+        run = ("run", model, "--device", "cpu", "--policy", "sequential", "--quiet")
+        self.accepted(self.execute(*run, "--allow", "cpu.convtranspose_scatter*", "--json", "out.json"))
+        tasks = [task for policy in json.loads((self.folder / "out.json").read_text())["policies"] for task in policy["tasks"]]
+        self.assertEqual({task["candidate"].split("/")[0] for task in tasks}, {"cpu.convtranspose_scatter"})
+        self.accepted(self.execute(*run, "--refresh"))
+        self.refused(self.execute(*run, "--cache", "other", "--allow", "cpu.*scatter*"), BAD_INPUT, "no admissible candidate")
+
     def test_curves_and_pages(self):
         self.bench("gemm", "--sizes", "16,32", *QUICK, "--json", "out.jsonl", "--output", "a.html")
         page = (self.folder / "a.html").read_text()

@@ -99,24 +99,47 @@ static inline const char *fake_family(const char *id) {
   return strncmp(id, "lib.v", 5) == 0 ? "lib" : "fake";
 }
 
+/* Those called "base.…" are baselines, each a family of its own. */
+static inline bool fake_is_baseline(const fake_candidate *planted) {
+  return strncmp(planted->id, "base.", 5) == 0;
+}
+
+static inline cs_status fake_offer(const fake_candidate *planted,
+                                   const cs_enumerate_options *options, cs_candidate_list *out) {
+  if (planted->workspace > options->workspace_limit) return CS_OK;
+  if (options->threads > 0 && planted->threads > 0 && planted->threads != options->threads) {
+    return CS_OK;
+  }
+  cs_candidate candidate = {.id = cs_strdup(planted->id),
+                            .family = cs_strdup(fake_family(planted->id)),
+                            .payload = cs_strdup("plan"),
+                            .workspace_bytes = planted->workspace,
+                            .deterministic = true,
+                            .threads = planted->threads};
+  return cs_candidate_list_add(out, &candidate);
+}
+
 static inline cs_status fake_enumerate(cs_backend *backend, const cs_op_desc *desc,
                                        const cs_enumerate_options *options,
                                        cs_candidate_list *out) {
   fake_backend *fake = fake_of(backend);
   (void)desc;
   for (int i = 0; i < fake->n_candidates; i++) {
+    if (fake_is_baseline(&fake->candidates[i])) continue;
+    CS_RETURN_IF_ERROR(fake_offer(&fake->candidates[i], options, out));
+  }
+  return CS_OK;
+}
+
+static inline cs_status fake_baselines(cs_backend *backend, const cs_op_desc *desc,
+                                       const cs_enumerate_options *options,
+                                       cs_candidate_list *out) {
+  fake_backend *fake = fake_of(backend);
+  (void)desc;
+  for (int i = 0; i < fake->n_candidates; i++) {
     const fake_candidate *planted = &fake->candidates[i];
-    if (planted->workspace > options->workspace_limit) continue;
-    if (options->threads > 0 && planted->threads > 0 && planted->threads != options->threads) {
-      continue;
-    }
-    cs_candidate candidate = {.id = cs_strdup(planted->id),
-                              .family = cs_strdup(fake_family(planted->id)),
-                              .payload = cs_strdup("plan"),
-                              .workspace_bytes = planted->workspace,
-                              .deterministic = true,
-                              .threads = planted->threads};
-    CS_RETURN_IF_ERROR(cs_candidate_list_add(out, &candidate));
+    if (!fake_is_baseline(planted) || !cs_baseline_is_wanted(options, planted->id)) continue;
+    CS_RETURN_IF_ERROR(fake_offer(planted, options, out));
   }
   return CS_OK;
 }
@@ -435,13 +458,13 @@ static inline cs_status fake_schedule_trace(cs_schedule *schedule, cs_kernel_tra
 
 #define FAKE_VTABLE                                                                        \
   .name = "fake", .info = fake_info, .layouts = fake_layouts, .enumerate = fake_enumerate, \
-  .presence = fake_presence, .prepare = fake_prepare, .exec_destroy = fake_exec_destroy,   \
-  .exec_workspace = fake_exec_workspace, .exec_weight_bytes = fake_exec_weight_bytes,      \
-  .pack_weights = fake_pack_weights, .allocate = fake_allocate, .release = fake_release,   \
-  .upload = fake_upload, .download = fake_download, .fill = fake_fill,                     \
-  .schedule_create = fake_schedule_create, .schedule_destroy = fake_schedule_destroy,      \
-  .schedule_run = fake_schedule_run, .schedule_latency = fake_schedule_latency,            \
-  .schedule_b2b = fake_schedule_b2b
+  .baselines = fake_baselines, .presence = fake_presence, .prepare = fake_prepare,         \
+  .exec_destroy = fake_exec_destroy, .exec_workspace = fake_exec_workspace,                \
+  .exec_weight_bytes = fake_exec_weight_bytes, .pack_weights = fake_pack_weights,          \
+  .allocate = fake_allocate, .release = fake_release, .upload = fake_upload,               \
+  .download = fake_download, .fill = fake_fill, .schedule_create = fake_schedule_create,   \
+  .schedule_destroy = fake_schedule_destroy, .schedule_run = fake_schedule_run,            \
+  .schedule_latency = fake_schedule_latency, .schedule_b2b = fake_schedule_b2b
 
 static const cs_backend_vtable fake_vtable = {FAKE_VTABLE};
 static const cs_backend_vtable fake_hollow_vtable = {FAKE_VTABLE, .reference = fake_reference};

@@ -397,6 +397,41 @@ static void test_second_call_measures_nothing(void **state) {
   }
 }
 
+/* Baselines are measured when they are asked for by name, or all are; then they are sampled, and
+ * what is much slower than the fastest with them, however slow. */
+static void test_baselines(void **state) {
+  static const fake_candidate planted[] = {{"base.naive", FAKE_RIGHT, 2000, 0, 0},
+                                           {"base.other", FAKE_RIGHT, 30, 0, 0},
+                                           {"hopeless", FAKE_RIGHT, 1000, 0, 0},
+                                           {"fast", FAKE_RIGHT, 10, 0, 0}};
+  const char *const naive[] = {"base.naive*"}, *const any[] = {"base.*", "fast"};
+  fixture *f = *state;
+  fake_backend fake = fake_create(planted, 4);
+  add_task(f, "conv1", conv(3));
+  ok(profile(f, &fake));
+  assert_null(measured(f, 0, "base.naive"));
+  assert_int_equal(measured(f, 0, "hopeless")->samples, 1);
+  f->options.allows = any;
+  f->options.n_allows = 2;
+  ok(profile(f, &fake));
+  assert_int_equal(f->report.operations_cached, 1);
+  assert_null(measured(f, 0, "base.naive"));
+  f->options.allows = naive;
+  f->options.n_allows = 1;
+  ok(profile(f, &fake));
+  assert_int_equal(f->report.operations_cached, 0);
+  assert_int_equal(measured(f, 0, "base.naive")->samples, 5);
+  assert_int_equal(measured(f, 0, "hopeless")->samples, 5);
+  assert_null(measured(f, 0, "base.other"));
+  assert_string_equal(known(f, 0)->records[0].candidate.id, "fast");
+  ok(profile(f, &fake));
+  assert_int_equal(f->report.operations_cached, 1);
+  f->options.n_allows = 0;
+  f->options.full = true;
+  ok(profile(f, &fake));
+  assert_false(measured(f, 0, "base.other")->rejected);
+}
+
 static void test_refresh(void **state) {
   static const fake_candidate slower[] = {{"fast", FAKE_RIGHT, 30, 0, 0},
                                           {"slow", FAKE_RIGHT, 20, 0, 0}};
@@ -558,6 +593,7 @@ int main(void) {
       TEST(test_drift_is_replaced),
       TEST(test_unsteady_device),
       TEST(test_second_call_measures_nothing),
+      TEST(test_baselines),
       TEST(test_refresh),
       TEST(test_frozen_miss),
       TEST(test_workspace_limits),

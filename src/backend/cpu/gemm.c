@@ -14,6 +14,7 @@
 typedef struct problem {
   int64_t rows, in, out, blocks; /* blocks of LANES outputs */
   const float *x, *weights, *bias;
+  bool has_bias;
   float *y;
 } problem;
 
@@ -65,7 +66,7 @@ static void run_naive(const problem *p) {
   CPU_PARALLEL_FOR
   for (int64_t row = 0; row < p->rows; row++)
     for (int64_t o = 0; o < p->out; o++) {
-      float sum = p->bias ? p->bias[o] : 0;
+      float sum = p->has_bias ? p->bias[o] : 0;
       for (int64_t i = 0; i < p->in; i++) sum += p->x[row * p->in + i] * p->weights[o * p->in + i];
       p->y[row * p->out + o] = sum;
     }
@@ -83,7 +84,7 @@ static void add_tile(const problem *p, cpu_tile_fn add, int64_t row, int64_t blo
   for (int64_t i = 0; i < rows; i++) {
     float *y = p->y + (row + i) * p->out + block * LANES;
     for (int64_t lane = 0; lane < lanes; lane++) {
-      float before = k > 0 ? y[lane] : p->bias ? p->bias[block * LANES + lane] : 0;
+      float before = k > 0 ? y[lane] : p->has_bias ? p->bias[block * LANES + lane] : 0;
       y[lane] = before + sums[i][lane];
     }
   }
@@ -108,7 +109,8 @@ void cpu_gemm_run(const cs_op_desc *desc, cpu_gemm form, const float *x, const f
   p.x = x;
   p.y = y;
   p.weights = weights;
-  p.bias = desc->has_bias ? weights + matrix_elements(&p, form) : NULL;
+  p.bias = weights + matrix_elements(&p, form);
+  p.has_bias = desc->has_bias;
   if (form == CPU_GEMM_NAIVE) run_naive(&p);
   if (form == CPU_GEMM_BLOCKED) run_blocked(&p);
   if (desc->activation.kind != CS_ACT_NONE) {
