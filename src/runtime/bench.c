@@ -1,5 +1,6 @@
 /* cs_bench_operation: the candidates of one operation, baselines among them, and what of the
  * device's sustained rates each reaches. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -134,12 +135,25 @@ static cs_status measure_layouts(bench *b) {
 
 /* ---- The whole ---- */
 
+/* FLOP/s of the fastest candidate. */
+static double seen_flops(const bench *b) {
+  size_t i;
+  json_t *candidate;
+  double most = 0, flops = json_number_value(json_object_get(b->root, "flops"));
+  json_array_foreach(b->candidates, i, candidate) {
+    double us = json_number_value(json_object_get(candidate, "warm_us"));
+    if (us > 0) most = fmax(most, flops / us * 1e6);
+  }
+  return most;
+}
+
+/* A rate that is seen here is one that the device has. */
 static cs_status add_peaks(bench *b) {
   double flops = 0, bandwidth = 0;
   CS_RETURN_IF_ERROR(cs_profile_peaks(b->profile, b->session->device->backend,
                                       b->session->settings.options.precision, &b->measure, &flops,
                                       &bandwidth));
-  json_object_set_new(b->root, "peak_flops", json_real(flops));
+  json_object_set_new(b->root, "peak_flops", json_real(fmax(flops, seen_flops(b))));
   json_object_set_new(b->root, "peak_bandwidth", json_real(bandwidth));
   return CS_OK;
 }

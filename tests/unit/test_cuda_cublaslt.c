@@ -274,11 +274,11 @@ static void narrower_arithmetic_is_not_offered(void **state) {
   assert_false(cs_cublaslt_precise(CS_PRECISION_TF32, hmma | half));
   assert_true(cs_cublaslt_precise(CS_PRECISION_BF16, hmma | half));
   assert_false(cs_cublaslt_precise(CS_PRECISION_F16, hmma | narrow));
-  cs_cublaslt_problem p = {.storage = CS_DTYPE_F32};
+  cs_cublaslt_problem p = {.storage = CS_DTYPE_F16, .result = CS_DTYPE_F32}; /* as of columns */
   assert_int_equal(cs_cublaslt_reductions(&p, false),
                    CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_INPLACE);
   assert_int_equal(cs_cublaslt_reductions(&p, true), CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE);
-  p.storage = CS_DTYPE_F16;
+  p.result = CS_DTYPE_F16;
   assert_int_equal(cs_cublaslt_reductions(&p, false), CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE);
 }
 
