@@ -709,7 +709,7 @@ CS_API cs_status cs_device_import_profile(cs_device *device, const char *cache_d
  * name of the family; it restricts nothing here). Every result is checked as all are. *out,
  * released with cs_string_free: {"operation":"Gemm", "flops", "bytes" (fewest of memory),
  * "peak_flops" and "peak_bandwidth" (FLOP/s and bytes/s that the device sustains in that precision,
- * measured once),
+ * measured once, or seen here),
  * "candidates":[{"id","family","layout","baseline","threads","workspace_bytes","rejected", and
  * "cold_us","warm_us","p10_us","p90_us","variation","samples", or "reason"}…]}. Errors: USAGE (more
  * than one operation; a simulated device), and as of planning. */
