@@ -8,6 +8,7 @@
 /* cmocka needs the ones above first. */
 #include <cmocka.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "backend/cuda/columns_exec.h"
@@ -156,16 +157,37 @@ static double *reference_of(const cs_op_desc *d, const float *x, const float *we
   return value;
 }
 
+/* By a rung of our own (rows), or what cuBLASLt would be asked for. */
+static void prepare(cs_exec *e, int pieces) {
+  char id[64];
+  snprintf(id, sizeof id, "cuda.col2im/%d:cuda.gemm.register.v1", pieces);
+  e->id = id;
+  e->bias_offset = -1;
+  ok(cs_columns_prepare(e));
+  e->id = NULL;
+  assert_int_equal(e->rows.weight_pitch % 16, 0);
+  assert_int_equal(e->workspace_bytes, cs_columns_bytes(&e->columns));
+}
+
+static void ask(cs_exec *e, int pieces) {
+  assert_null(cs_columns_make(&e->desc, &e->columns));
+  e->columns.images /= pieces;
+  e->columns.pieces = pieces;
+  cs_op_desc piece = cs_columns_piece(&e->columns, &e->desc);
+  assert_int_equal(piece.output.shape.dims[0] * pieces, e->desc.output.shape.dims[0]);
+  assert_null(cs_cublaslt_columns_make(&piece, &e->columns, &e->product));
+}
+
 /* The steps of a candidate, with what is packed for it, in so many pieces. */
-static void compute(const cs_op_desc *d, int pieces, const float *x, const float *weight,
+static void compute(const cs_op_desc *d, bool rung, int pieces, const float *x, const float *weight,
                     const float *bias, float *y) {
   cs_exec e = {.kind = CS_EXEC_COLUMNS, .desc = *d};
-  assert_null(cs_columns_make(d, &e.columns));
-  e.columns.images /= pieces;
-  e.columns.pieces = pieces;
+  if (rung) {
+    prepare(&e, pieces);
+  } else {
+    ask(&e, pieces);
+  }
   cs_op_desc piece = cs_columns_piece(&e.columns, d);
-  assert_int_equal(piece.output.shape.dims[0] * pieces, d->output.shape.dims[0]);
-  assert_null(cs_cublaslt_columns_make(&piece, &e.columns, &e.product));
   cs_exec_plan_weights(&e);
   char *packed = zeros(e.weight_bytes, 1);
   ok(cs_exec_pack_weights(&e, weight, bias, packed));
@@ -183,7 +205,7 @@ static void compute(const cs_op_desc *d, int pieces, const float *x, const float
   free(packed);
 }
 
-static void check(const layer *l, cs_layout layout, bool has_bias, int pieces) {
+static void check(const layer *l, cs_layout layout, bool has_bias, bool rung, int pieces) {
   cs_op_desc d = desc_of(l, layout, has_bias);
   int64_t n_x = count(&d.inputs[0].shape);
   int64_t n_y = count(&d.output.shape);
@@ -193,7 +215,7 @@ static void check(const layer *l, cs_layout layout, bool has_bias, int pieces) {
   float *logical = zeros(n_y, sizeof *logical);
   double *wanted = reference_of(&d, x, weight, bias);
   cs_tensor_from_f32(&d.inputs[0], x, input);
-  compute(&d, pieces, input, weight, bias, y);
+  compute(&d, rung, pieces, input, weight, bias, y);
   cs_tensor_to_f32(&d.output, y, logical);
   for (int64_t i = 0; i < n_y; i++)
     if (fabs((double)logical[i] - wanted[i]) > 1e-4)
@@ -207,7 +229,26 @@ static void product_and_gathering_are_the_operation(void **state) {
   for (size_t i = 0; i < N_LAYERS; i++)
     for (int layout = 0; layout < 2; layout++)
       for (int pieces = 1; pieces <= layers[i].n; pieces++)
-        if (layers[i].n % pieces == 0) check(&layers[i], layouts[layout], pieces == 1, pieces);
+        if (layers[i].n % pieces == 0)
+          check(&layers[i], layouts[layout], pieces == 1, false, pieces);
+}
+
+static void rungs_take_rows(void **state) {
+  (void)state;
+  for (size_t i = 0; i < N_LAYERS; i++)
+    for (int pieces = 1; pieces <= layers[i].n; pieces++)
+      if (layers[i].n % pieces == 0) check(&layers[i], CS_LAYOUT_NHWC, pieces == 1, true, pieces);
+  char id[] = "cuda.col2im/1:cuda.gemm.naive.v1", none[] = "cuda.col2im/1:cuda.gemm.other.v1";
+  cs_exec planes = {
+      .kind = CS_EXEC_COLUMNS, .id = id, .desc = desc_of(&layers[0], CS_LAYOUT_NCHW, false)};
+  cs_exec other = {
+      .kind = CS_EXEC_COLUMNS, .id = none, .desc = desc_of(&layers[0], CS_LAYOUT_NHWC, false)};
+  cs_status st = cs_columns_prepare(&planes);
+  assert_int_equal(cs_status_code(st), CS_CODE_BAD_INPUT);
+  cs_status_free(st);
+  st = cs_columns_prepare(&other);
+  assert_int_equal(cs_status_code(st), CS_CODE_BAD_INPUT);
+  cs_status_free(st);
 }
 
 /* ---- Pieces, and what is refused ---- */
@@ -260,6 +301,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_input_that_reaches_an_output_is_found_once),
       cmocka_unit_test(product_and_gathering_are_the_operation),
+      cmocka_unit_test(rungs_take_rows),
       cmocka_unit_test(a_batch_is_cut_until_its_columns_fit),
       cmocka_unit_test(ids_are_read),
       cmocka_unit_test(what_is_no_product_is_refused),

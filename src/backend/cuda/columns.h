@@ -87,6 +87,23 @@ typedef struct cs_column_strides {
 } cs_column_strides;
 cs_column_strides cs_columns_strides(const cs_columns *columns);
 
+/* ---- The product by rungs of our own (gemm_ladder.cu), of pixels that are rows ---- */
+
+typedef struct cs_product_rows {
+  int64_t rows, in, out; /* y[rows][out] = x[rows][in] · W[out][in]ᵀ */
+  int64_t pitch;         /* elements from a row of x to the next */
+  int64_t weight_pitch;  /* of W: a multiple of 16, filled up with zeros */
+  int64_t alignment;     /* of x, bytes */
+} cs_product_rows;
+/* "cuda.gemm.naive.v1", …; NULL: no more. */
+const char *cs_cuda_product_rung(int index);
+/* Whether there is such a rung, for so many. */
+bool cs_cuda_product_takes(const char *id, const cs_product_rows *rows);
+/* `y` in f32, dense. */
+cs_status cs_cuda_product(const char *id, cs_dtype dtype, const cs_product_rows *rows,
+                          const void *x, const void *weights, float *y,
+                          cudaStream_t stream) CS_MUST_USE;
+
 /* ---- Kernels (columns.cu); `desc` is of a piece ---- */
 
 /* y = act(sums of columns + bias), `bias` f32 [filters] or NULL. */

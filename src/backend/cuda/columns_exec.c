@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define BIAS_ALIGNMENT 256
+#define FAMILY "cuda.col2im"
 #define MOST_PIECES 16                    /* two launches each */
 #define LIBRARY_BYTES ((int64_t)32 << 20) /* of the limit, left for cuBLASLt's own workspace */
 #define CACHE_SHARE 0.5                   /* of the L2 cache, for columns that are read again */
@@ -37,7 +38,7 @@ static cs_status add_product(const cs_columns *columns, const cs_candidate *prod
       .workspace_bytes = cs_columns_bytes(columns) + product->workspace_bytes};
   snprintf(id, sizeof(id), CS_COLUMNS_PREFIX "%d:%s", columns->pieces, product->id);
   CS_TRY(st, cs_strdup_to(id, &candidate.id), done);
-  CS_TRY(st, cs_strdup_to("cuda.col2im", &candidate.family), done);
+  CS_TRY(st, cs_strdup_to(FAMILY, &candidate.family), done);
   CS_TRY(st, cs_candidate_list_add(out, &candidate), done);
 done:
   cs_candidate_clear(&candidate);
@@ -81,8 +82,8 @@ cs_status cs_columns_enumerate(cs_cuda_backend *cuda, const cs_op_desc *desc,
   return add_pieces(cuda, desc, &cached, options, out);
 }
 
-cs_status cs_columns_baseline(const cs_op_desc *desc, const cs_enumerate_options *options,
-                              cs_candidate_list *out) {
+static cs_status add_scatter(const cs_op_desc *desc, const cs_enumerate_options *options,
+                             cs_candidate_list *out) {
   static const char family[] = "cuda.convtranspose_scatter";
   cs_status st = CS_OK;
   cs_candidate candidate = {.fused = true}; /* additions come in any order */
@@ -99,11 +100,58 @@ done:
   return st;
 }
 
+/* The rows that the product of a piece is of; false: its pixels are planes. */
+static bool rows_of(const cs_columns *columns, const cs_cublaslt_problem *problem,
+                    cs_product_rows *out) {
+  *out = (cs_product_rows){.rows = problem->n,
+                           .in = problem->k,
+                           .out = problem->m,
+                           .pitch = problem->b.pitch,
+                           .weight_pitch = cs_round_up(problem->k, 16),
+                           .alignment = problem->b.alignment};
+  return !columns->planes;
+}
+
+static cs_status add_rungs(const cs_op_desc *desc, const cs_enumerate_options *options,
+                           cs_candidate_list *out) {
+  cs_columns columns;
+  cs_cublaslt_problem problem;
+  cs_product_rows rows;
+  if (!cs_baseline_is_wanted(options, FAMILY) || cs_columns_make(desc, &columns) ||
+      !cs_columns_cut(&columns, desc->inputs[0].shape.dims[0], options->workspace_limit) ||
+      columns.pieces > MOST_PIECES)
+    return CS_OK;
+  cs_op_desc piece = cs_columns_piece(&columns, desc);
+  if (cs_cublaslt_columns_make(&piece, &columns, &problem) || !rows_of(&columns, &problem, &rows))
+    return CS_OK;
+  for (int r = 0; cs_cuda_product_rung(r); r++) {
+    cs_candidate rung = {.id = (char *)(uintptr_t)cs_cuda_product_rung(r), .deterministic = true};
+    if (cs_cuda_product_takes(rung.id, &rows)) {
+      CS_RETURN_IF_ERROR(add_product(&columns, &rung, out));
+    }
+  }
+  return CS_OK;
+}
+
+cs_status cs_columns_baselines(const cs_op_desc *desc, const cs_enumerate_options *options,
+                               cs_candidate_list *out) {
+  CS_RETURN_IF_ERROR(add_scatter(desc, options, out));
+  return add_rungs(desc, options, out);
+}
+
 /* ---- Preparing ---- */
 
 static cs_status refuse(const cs_exec *exec, const char *why) {
   return cs_error(CS_CODE_BAD_INPUT, "'%s' is for products of columns, and this %s is %s", exec->id,
                   cs_op_name(exec->desc.op), why);
+}
+
+static cs_status prepare_rung(cs_exec *exec, const char *rung) {
+  if (!rows_of(&exec->columns, &exec->product, &exec->rows)) return refuse(exec, "one of planes");
+  if (!cs_cuda_product_takes(rung, &exec->rows)) return refuse(exec, "not of that rung's extents");
+  exec->rung = rung; /* within the exec's id */
+  exec->product.a.pitch = exec->rows.weight_pitch;
+  return CS_OK;
 }
 
 cs_status cs_columns_prepare(cs_exec *exec) {
@@ -119,10 +167,11 @@ cs_status cs_columns_prepare(cs_exec *exec) {
   cs_op_desc piece = cs_columns_piece(&exec->columns, &exec->desc);
   refusal = cs_cublaslt_columns_make(&piece, &exec->columns, &exec->product);
   if (refusal) return refuse(exec, refusal);
+  exec->staging_bytes = exec->workspace_bytes = cs_columns_bytes(&exec->columns);
+  if (strncmp(product, "cuda.", 5) == 0) return prepare_rung(exec, product);
   CS_RETURN_IF_ERROR(cs_cublaslt_plan_create(&cuda->cublaslt, &cuda->base.logger, &exec->product,
                                              product, &exec->matmul));
-  exec->staging_bytes = cs_columns_bytes(&exec->columns);
-  exec->workspace_bytes = exec->staging_bytes + cs_cublaslt_plan_workspace(exec->matmul);
+  exec->workspace_bytes += cs_cublaslt_plan_workspace(exec->matmul);
   return CS_OK;
 }
 

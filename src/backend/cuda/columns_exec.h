@@ -5,9 +5,10 @@
 
 #include "backend/cuda/exec.h"
 
-/* "cuda.col2im/4:cublaslt.v130100:algo…": in four pieces of the batch, by that algorithm. */
+/* "cuda.col2im/4:cublaslt.v130100:algo…": in four pieces of the batch, by that algorithm;
+ * "cuda.col2im/1:cuda.gemm.register.v1": by that rung of the ladder. */
 #define CS_COLUMNS_PREFIX "cuda.col2im/"
-/* The algorithm's id, and the pieces; NULL: no such id. */
+/* The algorithm's or rung's id, and the pieces; NULL: no such id. */
 const char *cs_columns_id_parse(const char *id, int *pieces);
 
 /* Appends the picks of cuBLASLt's heuristics, with as few pieces as the workspace limit allows, and
@@ -15,9 +16,9 @@ const char *cs_columns_id_parse(const char *id, int *pieces);
 cs_status cs_columns_enumerate(cs_cuda_backend *cuda, const cs_op_desc *desc,
                                const cs_enumerate_options *options,
                                cs_candidate_list *out) CS_MUST_USE;
-/* The scattering baseline. */
-cs_status cs_columns_baseline(const cs_op_desc *desc, const cs_enumerate_options *options,
-                              cs_candidate_list *out) CS_MUST_USE;
+/* Baselines: scattering, and columns by the ladder's rungs. */
+cs_status cs_columns_baselines(const cs_op_desc *desc, const cs_enumerate_options *options,
+                               cs_candidate_list *out) CS_MUST_USE;
 
 /* Of kinds COLUMNS and SCATTER. Prepare sets kind's members, workspace_bytes and what weights take.
  */

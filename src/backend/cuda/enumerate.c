@@ -81,7 +81,7 @@ cs_status cs_cuda_baselines(cs_backend *backend, const cs_op_desc *desc,
   int n = cs_cuda_kernel_baselines(desc, ids, CS_CUDA_VARIANTS_MOST);
   n = (int)cs_min_i64(n, CS_CUDA_VARIANTS_MOST);
   for (int i = 0; i < n; i++) CS_RETURN_IF_ERROR(add_baseline(ids[i], options, out));
-  return cs_columns_baseline(desc, options, out);
+  return cs_columns_baselines(desc, options, out);
 }
 
 cs_status cs_cuda_enumerate(cs_backend *backend, const cs_op_desc *desc,

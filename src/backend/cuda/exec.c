@@ -196,7 +196,7 @@ cs_status cs_bound_create(const cs_launch *launch, cs_bound *out) {
   out->launch.name = out->name;
   cs_status st = CS_OK;
   if (launch->exec->kind == CS_EXEC_GRAPH) st = bind_graph(launch, out);
-  if (launch->exec->kind == CS_EXEC_COLUMNS) {
+  if (launch->exec->kind == CS_EXEC_COLUMNS && launch->exec->matmul) {
     st = cs_cublaslt_bind(launch->exec->matmul, NULL, &out->product);
   }
   if (launch->exec->kind == CS_EXEC_CUBLASLT) {

@@ -36,6 +36,8 @@ struct cs_exec {
   cs_cublaslt_problem product; /* cuBLASLt, columns: what it computes */
   cs_cublaslt_plan *matmul;    /* the same */
   cs_columns columns;          /* columns */
+  const char *rung;            /* columns: by this rung of our own; NULL: by cuBLASLt */
+  cs_product_rows rows;        /* of a rung */
   cs_cuda_kernel kernel;       /* own kernel */
 };
 

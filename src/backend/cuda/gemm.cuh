@@ -14,7 +14,8 @@ struct GemmParams {
   Activation act;
 };
 
-template <typename T>
+/* OUT: the type of y where it is not that of the factors. */
+template <typename T, typename OUT = T>
 __device__ __forceinline__ void gemm_store(const GemmParams &p, int64_t row, int column,
                                            float sum) {
   float v[1] = {sum};
@@ -23,7 +24,7 @@ __device__ __forceinline__ void gemm_store(const GemmParams &p, int64_t row, int
     v[0] += Convert<T>::from(
         static_cast<const T *>(p.residual)[row * p.residual_row + column * p.residual_col]);
   activate<1>(p.act, v);
-  static_cast<T *>(p.y)[row * p.y_row + column * p.y_col] = Convert<T>::to(v[0]);
+  static_cast<OUT *>(p.y)[row * p.y_row + column * p.y_col] = Convert<OUT>::to(v[0]);
 }
 
 /* Of an operation that cs_gemm_family takes, with weights packed as it does: rows of W, padded to

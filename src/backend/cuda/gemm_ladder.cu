@@ -4,14 +4,18 @@
  * there (conv_mma.cu, conv_tma.cu). They are there to be compared with, and with cuBLASLt. */
 #include "backend/cuda/conv_tiles.h"
 #include "backend/cuda/gemm.cuh"
+/* Behind what declares C's functions as such. */
+#include "backend/cuda/columns.h"
 
 namespace {
+
+/* Their outputs are of type OUT: f32 of columns (columns.h), else that of the factors. */
 
 /* ---- A thread for each output ---- */
 
 constexpr int kNaive = 16; /* squared threads a block; neighbours are neighbours in a row of y */
 
-template <typename T>
+template <typename T, typename OUT>
 __global__ void __launch_bounds__(kNaive *kNaive)
     cs_gemm_naive_kernel(const __grid_constant__ GemmParams p) {
   begin_kernel();
@@ -23,14 +27,14 @@ __global__ void __launch_bounds__(kNaive *kNaive)
   float sum = 0.f;
   for (int k = 0; k < p.in; k++)
     sum = fmaf(Convert<T>::from(x[k * p.x_col]), Convert<T>::from(w[k]), sum);
-  gemm_store<T>(p, row, column, sum);
+  gemm_store<T, OUT>(p, row, column, sum);
 }
 
 /* ---- Tiles in shared memory ---- */
 
 constexpr int kShared = 32; /* squared outputs a block, one a thread; so many products deep */
 
-template <typename T>
+template <typename T, typename OUT>
 __global__ void __launch_bounds__(kShared *kShared)
     cs_gemm_shared_kernel(const __grid_constant__ GemmParams p) {
   begin_kernel();
@@ -51,7 +55,7 @@ __global__ void __launch_bounds__(kShared *kShared)
     for (int d = 0; d < kShared; d++) sum = fmaf(x_tile[ty][d], w_tile[tx][d], sum);
     __syncthreads();
   }
-  if (row_there && column0 + tx < p.out) gemm_store<T>(p, row, column0 + tx, sum);
+  if (row_there && column0 + tx < p.out) gemm_store<T, OUT>(p, row, column0 + tx, sum);
 }
 
 /* ---- Tiles in registers ---- */
@@ -108,7 +112,7 @@ __device__ __forceinline__ void multiply_step(const float (&x_tile)[kStep<T>][kP
 }
 
 /* VECTORS: of x; W's rows are whole vectors in any case. */
-template <typename T, bool VECTORS>
+template <typename T, typename OUT, bool VECTORS>
 __global__ void __launch_bounds__(kThreads)
     cs_gemm_register_kernel(const __grid_constant__ GemmParams p) {
   begin_kernel();
@@ -147,7 +151,7 @@ __global__ void __launch_bounds__(kThreads)
     for (int j = 0; j < 8; j++) {
       int64_t row = row0 + i / 4 * 64 + ty * 4 + i % 4;
       int column = column0 + j / 4 * 64 + tx * 4 + j % 4;
-      if (row < p.batch && column < p.out) gemm_store<T>(p, row, column, sum[i][j]);
+      if (row < p.batch && column < p.out) gemm_store<T, OUT>(p, row, column, sum[i][j]);
     }
 }
 
@@ -182,25 +186,38 @@ dim3 grid_of(const GemmParams &p, int tile) {
               (unsigned)((p.batch + tile - 1) / tile));
 }
 
+template <typename T, typename OUT>
+cs_status launch_rung(int rung, const GemmParams &p, bool aligned, cudaStream_t stream) {
+  if (p.batch == 0 || p.out == 0) return CS_OK;
+  if (rung == NAIVE)
+    return launch_kernel("gemm_naive", cs_gemm_naive_kernel<T, OUT>, grid_of(p, kNaive),
+                         dim3(kNaive * kNaive), p, stream);
+  if (rung == SHARED)
+    return launch_kernel("gemm_shared", cs_gemm_shared_kernel<T, OUT>, grid_of(p, kShared),
+                         dim3(kShared * kShared), p, stream);
+  bool vectors = aligned && p.x_col == 1 && p.in % kVector<T> == 0 &&
+                 (p.batch == 1 || p.x_row % kVector<T> == 0);
+  return launch_kernel(
+      "gemm_register",
+      vectors ? cs_gemm_register_kernel<T, OUT, true> : cs_gemm_register_kernel<T, OUT, false>,
+      grid_of(p, kTile), dim3(kThreads), p, stream);
+}
+
+/* OWN: it is none. */
+int rung_of(const char *id) {
+  int rung = 0;
+  while (rung < OWN && strcmp(kIds[rung], id) != 0) rung++;
+  return rung;
+}
+
 /* The caller found the variant among those of the operation. */
 cs_status ladder_launch(const cs_op_desc *desc, const char *id, const void *const *inputs,
                         const void *weights, void *output, cudaStream_t stream) {
   GemmParams p = gemm_params(desc, inputs, weights, output);
-  if (p.batch == 0 || p.out == 0) return CS_OK;
+  bool aligned = desc->inputs[0].alignment >= 16;
   return by_dtype(desc->output.dtype, [&](auto type) {
     using T = decltype(type);
-    if (strcmp(id, kIds[NAIVE]) == 0)
-      return launch_kernel("gemm_naive", cs_gemm_naive_kernel<T>, grid_of(p, kNaive),
-                           dim3(kNaive * kNaive), p, stream);
-    if (strcmp(id, kIds[SHARED]) == 0)
-      return launch_kernel("gemm_shared", cs_gemm_shared_kernel<T>, grid_of(p, kShared),
-                           dim3(kShared * kShared), p, stream);
-    bool vectors = p.x_col == 1 && p.in % kVector<T> == 0 &&
-                   (p.batch == 1 || p.x_row % kVector<T> == 0) && desc->inputs[0].alignment >= 16;
-    return launch_kernel(
-        "gemm_register",
-        vectors ? cs_gemm_register_kernel<T, true> : cs_gemm_register_kernel<T, false>,
-        grid_of(p, kTile), dim3(kThreads), p, stream);
+    return launch_rung<T, T>(rung_of(id), p, aligned, stream);
   });
 }
 
@@ -287,6 +304,28 @@ using Mma = OnTensorCores<cs_mma_family, kMma>;
 using Tma = OnTensorCores<cs_tma_family, kTma>;
 
 }  // namespace
+
+const char *cs_cuda_product_rung(int index) {
+  return index < OWN ? kIds[index] : nullptr;
+}
+
+bool cs_cuda_product_takes(const char *id, const cs_product_rows *rows) {
+  int rung = rung_of(id);
+  return rung < OWN && rows->in < INT32_MAX / 2 && rows->out < INT32_MAX / 2 &&
+         (rows->rows + kTiles[rung] - 1) / kTiles[rung] <= kRowsMost;
+}
+
+cs_status cs_cuda_product(const char *id, cs_dtype dtype, const cs_product_rows *rows,
+                          const void *x, const void *weights, float *y, cudaStream_t stream) {
+  GemmParams p = {};
+  p.x = x, p.w = weights, p.y = y;
+  p.batch = rows->rows, p.in = (int)rows->in, p.out = (int)rows->out;
+  p.w_row = (int)rows->weight_pitch;
+  p.x_row = rows->pitch, p.x_col = 1, p.y_row = rows->out, p.y_col = 1;
+  return by_dtype(dtype, [&](auto type) {
+    return launch_rung<decltype(type), float>(rung_of(id), p, rows->alignment >= 16, stream);
+  });
+}
 
 const KernelFamily cs_gemm_ladder_family = {ladder_variants, ladder_weight_bytes, ladder_pack,
                                             ladder_launch};
