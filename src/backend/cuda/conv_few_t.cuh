@@ -106,8 +106,8 @@ __host__ __device__ __forceinline__ int pixel_bytes(const FewTParams &p) {
   return steps_of<C>(p) * 32 + 16;
 }
 
-/* A 16-byte vector of a row: where it goes, bytes, and where it comes from, elements of the row;
- * false in `there`: it is zeros. */
+/* A 16-byte vector of a row, the `pass`-th that a lane loads: where it goes, bytes, and where it
+ * comes from, elements of the row; false in `there`: it is zeros, and comes from nowhere. */
 struct FewTVector {
   int32_t to, from;
   bool there;
@@ -118,16 +118,18 @@ __host__ __device__ __forceinline__ int32_t row_vectors(const FewTParams &p) {
 }
 template <typename C>
 __host__ __device__ __forceinline__ FewTVector vector_at(const FewTParams &p, int32_t column,
-                                                         int32_t v) {
+                                                         int lane, int pass) {
   int32_t pixel, part;
-  if constexpr (C::kSteps > 0)
-    pixel = v / (2 * C::kSteps), part = v % (2 * C::kSteps);
-  else
-    pixel = divide(v, p.pixel, &part);
+  if constexpr (C::kSteps > 0) {
+    constexpr int kVectors = 2 * C::kSteps; /* of a pixel: a pass loads whole ones */
+    static_assert(32 % kVectors == 0, "a lane has the same part of every pixel");
+    pixel = lane / kVectors + pass * (32 / kVectors), part = lane % kVectors;
+  } else {
+    pixel = divide(lane + 32 * pass, p.pixel, &part);
+  }
   int32_t w = column + p.shift + pixel;
   bool there = part < p.vectors && (uint32_t)w < (uint32_t)p.width;
-  return {pixel * pixel_bytes<C>(p) + part * 16,
-          there ? w * p.in.w + part * kVector<typename C::T> : 0, there};
+  return {pixel * pixel_bytes<C>(p) + part * 16, w * p.in.w + part * kVector<typename C::T>, there};
 }
 
 /* What ldmatrix asks a lane for: half a step of a pixel, whose place in a row is this of the
@@ -247,21 +249,35 @@ __device__ __forceinline__ void load_row(const FewTParams &p, const FewTRow &at,
   bool inside = (uint32_t)at.row < (uint32_t)p.height;
   const T *from = static_cast<const T *>(p.x) + (inside ? at.n * p.in.n + at.row * p.in.h : 0);
   int32_t vectors = row_vectors<C>(p);
-  auto load = [&](int32_t v) {
-    FewTVector vector = vector_at<C>(p, at.column, v);
+  auto load = [&](int pass) {
+    FewTVector vector = vector_at<C>(p, at.column, lane, pass);
     copy_async(slot + (uint32_t)vector.to, from + vector.from, vector.there && inside);
   };
   if constexpr (C::kSteps > 0) {
 #pragma unroll
-    for (int i = 0; i < (C::kPixels * 2 * C::kSteps + 31) / 32; i++)
-      if (lane + 32 * i < vectors) load(lane + 32 * i);
+    for (int pass = 0; pass < (C::kPixels * 2 * C::kSteps + 31) / 32; pass++)
+      if (lane + 32 * pass < vectors) load(pass);
   } else {
 #pragma unroll 1
-    for (int32_t v = lane; v < vectors; v += 32) load(v);
+    for (int pass = 0; lane + 32 * pass < vectors; pass++) load(pass);
   }
 }
 
 /* ---- Multiplying ---- */
+
+/* f32 to the nearest tf32, ties to even where that is one instruction. */
+template <typename T>
+__device__ __forceinline__ void round_inputs(uint32_t (&a)[4]) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  if constexpr (std::is_same_v<T, float>) {
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+      asm("cvt.rn.tf32.f32 %0, %1;" : "=r"(a[i]) : "f"(__uint_as_float(a[i])));
+  }
+#else
+  round_operand<T>(a);
+#endif
+}
 
 /* [fragment][row of blocks, from that of the inputs on][s][u] */
 template <typename C>
@@ -280,7 +296,7 @@ __device__ __forceinline__ void multiply_row(const FewTParams &p, uint32_t slot,
 #pragma unroll
           for (int m = 0; m < C::kMmaM; m++) {
             load_matrices(inputs[m], slot + (uint32_t)fragment_at<C>(p, m, a, step));
-            round_operand<T>(inputs[m]);
+            round_inputs<T>(inputs[m]);
           }
         },
         [&](int fragment, int s, int i, int u) {
@@ -327,28 +343,34 @@ __device__ __forceinline__ void stage_sums(const FewTParams &p, const FewTSums<C
         }
 }
 
-/* `across`: outputs side by side that there are. */
+/* Both lines, four outputs at a time; `across`: outputs side by side that there are. */
 template <typename C>
-__device__ __forceinline__ void store_line(const FewTParams &p, const float *staged, int32_t across,
-                                           typename C::T *y) {
+__device__ __forceinline__ void store_wide(const FewTParams &p, const FewTRow &at,
+                                           const float *staged, int32_t across) {
   using T = typename C::T;
-  int lane = (int)threadIdx.x % 32;
-  if (p.wide) {
+  int32_t fours = across * p.filters / 4;
 #pragma unroll 1
-    for (int32_t i = 4 * lane; i < across * p.filters; i += 128) {
-      float4 four = *reinterpret_cast<const float4 *>(staged + i);
-      float v[4] = {four.x, four.y, four.z, four.w};
-      activate<4>(p.act, v);
-      store_vector<T, 4>(y + i, v);
-    }
-  } else {
+  for (int32_t i = (int)threadIdx.x % 32; i < 2 * fours; i += 32) {
+    int t = i < fours ? 0 : 1;
+    int32_t from = 4 * (i - t * fours), offset;
+    if (!output_line(p, at, t, &offset)) continue;
+    float4 four = *reinterpret_cast<const float4 *>(staged + t * staged_row<C>(p) + from);
+    float v[4] = {four.x, four.y, four.z, four.w};
+    activate<4>(p.act, v);
+    store_vector<T, 4>(static_cast<T *>(p.y) + offset + from, v);
+  }
+}
+
+/* One line, one by one. */
+template <typename C>
+__device__ __forceinline__ void store_singles(const FewTParams &p, const float *staged,
+                                              int32_t across, typename C::T *y) {
 #pragma unroll 1
-    for (int32_t i = lane; i < 2 * C::kColumns * p.filters; i += 32) {
-      int32_t filter, x = output_at<C>(p, i, &filter);
-      if (x < across)
-        y[x * p.out.w + filter * p.out.c] =
-            Convert<T>::to(activated(p.act, staged[x * p.filters + filter]));
-    }
+  for (int32_t i = (int)threadIdx.x % 32; i < 2 * C::kColumns * p.filters; i += 32) {
+    int32_t filter, x = output_at<C>(p, i, &filter);
+    if (x < across)
+      y[x * p.out.w + filter * p.out.c] =
+          Convert<typename C::T>::to(activated(p.act, staged[x * p.filters + filter]));
   }
 }
 
@@ -360,10 +382,14 @@ __device__ __forceinline__ void store_row(const FewTParams &p, const FewTRow &at
   stage_sums<C>(p, sum, staged);
   __syncwarp();
   int32_t across = min(2 * C::kColumns, p.out_width - 2 * at.column), offset;
+  if (p.wide) {
+    store_wide<C>(p, at, staged, across);
+  } else {
 #pragma unroll 1
-  for (int t = 0; t < 2; t++)
-    if (output_line(p, at, t, &offset))
-      store_line<C>(p, staged + t * staged_row<C>(p), across, static_cast<T *>(p.y) + offset);
+    for (int t = 0; t < 2; t++)
+      if (output_line(p, at, t, &offset))
+        store_singles<C>(p, staged + t * staged_row<C>(p), across, static_cast<T *>(p.y) + offset);
+  }
 }
 
 /* ---- The kernel ---- */

@@ -92,24 +92,32 @@ inline bool few_t_held(const cs_op_desc *desc) {
   return few_t_paired(desc) && few_t_steps(desc) * 32 == 64 * cs_dtype_size(desc->output.dtype);
 }
 
+template <typename T, typename S, typename F>
+inline cs_status few_t_by_shaped_tile(const cs_op_desc *desc, const char *id, F f) {
+#define CS_FEW_T_TILE(name, fragments, stages)                                             \
+  if constexpr (S::kPaired || fragments == 1)                                              \
+    if (strcmp(id, name) == 0) {                                                           \
+      if constexpr (S::kPaired)                                                            \
+        if (few_t_held(desc)) return f(FewTTile<T, S, fragments, kFewTHeld<T>, stages>()); \
+      return f(FewTTile<T, S, fragments, 0, stages>());                                    \
+    }
+  CS_FEW_T_TILES(CS_FEW_T_TILE)
+#undef CS_FEW_T_TILE
+  return cs_error(CS_CODE_BAD_INPUT, "%s: the operation has no such variant", id);
+}
+
+template <typename T, typename F>
+inline cs_status few_t_by_typed_tile(const cs_op_desc *desc, const char *id, F f) {
+  return few_t_by_shape(desc, [&](auto shape) {
+    return few_t_by_shaped_tile<T, decltype(shape)>(desc, id, f);
+  });
+}
+
 /* Calls f with the FewTTile of a variant that the operation has. */
 template <typename F>
 inline cs_status few_t_by_tile(const cs_op_desc *desc, const char *id, F f) {
   return by_dtype(desc->output.dtype, [&](auto type) {
-    return few_t_by_shape(desc, [&](auto shape) -> cs_status {
-      using T = decltype(type);
-      using S = decltype(shape);
-#define CS_FEW_T_TILE(name, fragments, stages)                                      \
-  if constexpr (S::kPaired || fragments == 1)                                       \
-    if (strcmp(id, name) == 0) {                                                    \
-      if constexpr (S::kPaired)                                                     \
-        if (few_t_held(desc)) return f(FewTTile<T, S, fragments, kFewTHeld<T>, stages>()); \
-      return f(FewTTile<T, S, fragments, 0, stages>());                             \
-    }
-      CS_FEW_T_TILES(CS_FEW_T_TILE)
-#undef CS_FEW_T_TILE
-      return cs_error(CS_CODE_BAD_INPUT, "%s: the operation has no such variant", id);
-    });
+    return few_t_by_typed_tile<decltype(type)>(desc, id, f);
   });
 }
 
