@@ -1,6 +1,6 @@
-#include "unit/few_t_emulated.h"
-
 #include "backend/cuda/conv_few_t_plan.cuh"
+/* … with C's headers in extern "C". */
+#include "unit/few_t_emulated.h"
 
 namespace {
 
