@@ -62,7 +62,8 @@ static inline void few_t_cases(conformance_table *table) {
 }
 
 /* Whether input pixel `at` is a tap of output pixel `out`. */
-static inline bool few_t_is_tap(const cs_conv_attrs *conv, const int64_t out[2], const int64_t at[2]) {
+static inline bool few_t_is_tap(const cs_conv_attrs *conv, const int64_t out[2],
+                                const int64_t at[2]) {
   for (int axis = 0; axis < 2; axis++) {
     int64_t tap = out[axis] + conv->pads[axis] - at[axis] * conv->strides[axis];
     if (tap < 0 || tap >= conv->kernel[axis]) return false;

@@ -87,17 +87,18 @@ struct Warp {
   const FewTParams &p;
   int64_t input_bytes;
   few_t_faults *faults;
-  unsigned char *slot;
+  unsigned char *slots;
   Fragment sum[C::kMmaM][C::kTaps][2][C::kTiles];
 
-  void load(const FewTRow &at) {
+  void load(const FewTRow &at, unsigned char *slot) {
+    if (at.unit >= p.units) return;
     memset(slot, 0xFF, (size_t)p.slot); /* NaN, wherever nothing is written */
     bool inside = (uint32_t)at.row < (uint32_t)p.height;
     const unsigned char *x = static_cast<const unsigned char *>(p.x);
     for (int32_t v = 0; v < row_vectors<C>(p); v++) {
       FewTVector vector = vector_at<C>(p, at.column, v % kLanes, v / kLanes);
-      int64_t from = (int64_t)sizeof(T) *
-                     (at.n * p.in.n + (int64_t)at.row * p.in.h + (int64_t)vector.from);
+      int64_t from =
+          (int64_t)sizeof(T) * (at.n * p.in.n + (int64_t)at.row * p.in.h + (int64_t)vector.from);
       if (vector.to + 16 > p.slot) {
         faults->slot_overrun++;
         continue;
@@ -114,7 +115,7 @@ struct Warp {
     }
   }
 
-  void multiply(void) {
+  void multiply(const unsigned char *slot) {
     for (int step = 0; step < ::steps_of<C>(p); step++) {
       Operand<4> inputs[C::kMmaM];
       for_products<C>(
@@ -128,8 +129,7 @@ struct Warp {
                    static_cast<const char *>(p.w) +
                        (int64_t)(step * C::kFragments + fragment) * (int64_t)sizeof b,
                    sizeof b);
-            for (int m = 0; m < C::kMmaM; m++)
-              multiply_emulated<T>(inputs[m], b, &sum[m][i][s][u]);
+            for (int m = 0; m < C::kMmaM; m++) multiply_emulated<T>(inputs[m], b, &sum[m][i][s][u]);
           });
     }
   }
@@ -163,13 +163,13 @@ struct Warp {
     faults->unwritten += std::isnan(value);
     faults->outputs++;
     float y = p.act.kind == CS_ACT_TANH ? tanhf(value) : value;
-    put_rounded(sizeof(T) == 4                          ? CS_DTYPE_F32
-                : std::is_same_v<T, __half>             ? CS_DTYPE_F16
-                                                        : CS_DTYPE_BF16,
+    put_rounded(sizeof(T) == 4              ? CS_DTYPE_F32
+                : std::is_same_v<T, __half> ? CS_DTYPE_F16
+                                            : CS_DTYPE_BF16,
                 p.y, at, y);
   }
 
-  void store(const FewTRow &at) {
+  void store(const FewTRow &at, unsigned char *slot) {
     float *staged = reinterpret_cast<float *>(slot);
     stage(staged);
     int32_t across = p.out_width - 2 * at.column, offset;
@@ -189,48 +189,58 @@ struct Warp {
     }
   }
 
-  /* The kernel's loop; rows of inputs come when they are needed. */
+  /* The kernel's loop. */
   void run(int32_t first, int32_t apart) {
-    FewTRow at = unit_at<C>(p, first);
+    FewTRow at = unit_at<C>(p, first), loaded = at;
+    for (int stage = 0; stage < C::kStages - 1; stage++) {
+      load(loaded, slots + (int64_t)stage * p.slot);
+      next_row<C>(p, apart, &loaded);
+    }
     next_sums(true);
+    int stage = 0;
     while (at.unit < p.units) {
-      load(at);
-      multiply();
-      if (at.row >= at.begin) store(at);
+      int before = stage > 0 ? stage - 1 : C::kStages - 1;
+      load(loaded, slots + (int64_t)before * p.slot);
+      next_row<C>(p, apart, &loaded);
+      multiply(slots + (int64_t)stage * p.slot);
+      if (at.row >= at.begin) store(at, slots + (int64_t)stage * p.slot);
       bool all = next_row<C>(p, apart, &at);
       next_sums(all);
+      stage = stage + 1 < C::kStages ? stage + 1 : 0;
     }
   }
 };
 
 template <typename C>
-cs_status emulate(const cs_op_desc *desc, const FewTVariant &variant, int warps, const void *input,
-                  int64_t input_bytes, const void *weights, void *output, few_t_faults *faults) {
+cs_status emulate(const cs_op_desc *desc, const FewTVariant &variant, int warps, int strip,
+                  const void *input, int64_t input_bytes, const void *weights, void *output,
+                  few_t_faults *faults) {
   FewTLaunch launch;
   FewTParams p = few_t_params<C>(desc, variant, &launch);
+  if (strip > 0) few_t_divide(strip, &p, &launch);
   p.x = input, p.w = weights, p.y = output;
   p.bias = reinterpret_cast<const float *>(static_cast<const char *>(weights) +
                                            weight_part_bytes(few_t_fragments_bytes(desc)));
-  unsigned char *slot = static_cast<unsigned char *>(cs_calloc((size_t)p.slot, 1));
-  if (!slot) return cs_no_memory("a row", (size_t)p.slot);
+  unsigned char *slots = static_cast<unsigned char *>(cs_calloc((size_t)p.slot, C::kStages));
+  if (!slots) return cs_no_memory("rows", (size_t)p.slot * C::kStages);
   for (int warp = 0; warp < warps; warp++) {
-    Warp<C> one = {p, input_bytes, faults, slot, {}};
+    Warp<C> one = {p, input_bytes, faults, slots, {}};
     one.run(warp, warps);
   }
-  free(slot);
+  free(slots);
   return CS_OK;
 }
 
 }  // namespace
 
-cs_status few_t_emulate(const cs_op_desc *desc, const char *id, int warps, const void *input,
-                        int64_t input_bytes, const void *weights, void *output,
+cs_status few_t_emulate(const cs_op_desc *desc, const char *id, int warps, int strip,
+                        const void *input, int64_t input_bytes, const void *weights, void *output,
                         few_t_faults *faults) {
   memset(faults, 0, sizeof *faults);
   int v = 0;
   while (v < kFewTVariantCount - 1 && strcmp(id, kFewTVariants[v].id) != 0) v++;
   return few_t_by_tile(desc, id, [&](auto tile) {
-    return emulate<decltype(tile)>(desc, kFewTVariants[v], warps, input, input_bytes, weights,
-                                   output, faults);
+    return emulate<decltype(tile)>(desc, kFewTVariants[v], warps, strip, input, input_bytes,
+                                   weights, output, faults);
   });
 }

@@ -19,10 +19,11 @@ typedef struct few_t_faults {
   int64_t outputs;       /* stored */
 } few_t_faults;
 
-/* All warps of a launch one after another, with `warps` of them; input and output as the desc says
+/* All warps of a launch one after another, with `warps` of them, in parts of `strip` rows of blocks
+ * (0: as it is launched); input and output as the desc says
  * (activation none or tanh), weights as packed. `input_bytes`: from `input` on. */
-cs_status few_t_emulate(const cs_op_desc *desc, const char *id, int warps, const void *input,
-                        int64_t input_bytes, const void *weights, void *output,
+cs_status few_t_emulate(const cs_op_desc *desc, const char *id, int warps, int strip,
+                        const void *input, int64_t input_bytes, const void *weights, void *output,
                         few_t_faults *faults) CS_MUST_USE;
 
 #ifdef __cplusplus

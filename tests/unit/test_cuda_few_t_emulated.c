@@ -107,7 +107,7 @@ static int judge(const emulated *e, const char *id) {
 }
 
 /* Runs a variant; its output is in e->output. */
-static int run_variant(emulated *e, const char *id, int warps, few_t_faults *faults) {
+static int run_variant(emulated *e, const char *id, int warps, int strip, few_t_faults *faults) {
   const cs_op_desc *d = &e->c->desc;
   const conformance_place *in = &e->c->inputs[0];
   cs_cuda_kernel kernel;
@@ -115,17 +115,17 @@ static int run_variant(emulated *e, const char *id, int warps, few_t_faults *fau
   void *weights = zeros(cs_cuda_kernel_weight_bytes(&kernel, d));
   assert_true(cs_cuda_kernel_pack_weights(&kernel, d, e->weight, e->bias, weights) == CS_OK);
   memcpy(e->output, e->untouched, (size_t)e->c->output.bytes);
-  cs_status st = few_t_emulate(d, id, warps, e->input + in->offset, in->bytes - in->offset, weights,
-                               e->output + e->c->output.offset, faults);
+  cs_status st = few_t_emulate(d, id, warps, strip, e->input + in->offset, in->bytes - in->offset,
+                               weights, e->output + e->c->output.offset, faults);
   free(weights);
   int failures = st == CS_OK ? 0 : complain(e, id, cs_status_message(st));
   cs_status_free(st);
   return failures;
 }
 
-static int check_variant(emulated *e, const char *id, int warps) {
+static int check_variant(emulated *e, const char *id, int warps, int strip) {
   few_t_faults faults = {0};
-  int failures = run_variant(e, id, warps, &faults);
+  int failures = run_variant(e, id, warps, strip, &faults);
   failures += judge(e, id);
   if (faults.outputs != e->elements)
     failures += complain(e, id, "stores outputs twice, or leaves some out");
@@ -142,7 +142,10 @@ static int run_case(const conformance_case *c, int *variants) {
   int n = few_t_variants(&c->desc, ids), failures = 0;
   emulated e = emulated_of(c);
   if (n == 0) failures += complain(&e, FEW_T_FAMILY, "not offered");
-  for (int v = 0; v < n; v++) failures += check_variant(&e, ids[v], 1 + v * 2);
+  for (int v = 0; v < n; v++)
+    for (int strip = 0; strip < 6; strip += 1 + strip) /* 0, 1, 3 */
+      failures += check_variant(&e, ids[v], 1 + v * 2, strip);
+  for (int v = 0; v < n; v++) failures += check_variant(&e, ids[v], 2, 1000); /* whole images */
   *variants += n;
   emulated_free(&e);
   return failures;
@@ -192,7 +195,7 @@ static int infinite_elsewhere(emulated *e, const char *id, const int64_t at[2]) 
   float before = x[place];
   x[place] = INFINITY;
   cs_tensor_from_f32(&d->inputs[0], x, tensor);
-  int failures = run_variant(e, id, 2, &faults), wrong = 0;
+  int failures = run_variant(e, id, 2, 4, &faults), wrong = 0;
   cs_tensor_to_f32(&d->output, e->output + e->c->output.offset, out);
   for (int64_t i = 0; i < e->elements; i++) {
     int64_t pixel[2] = {i / od[3] % od[2], i % od[3]};

@@ -48,19 +48,18 @@ template <typename S>
 void pack_step(const cs_op_desc *desc, const float *weight, int64_t step, void *host_out) {
   cs_dtype dtype = desc->output.dtype;
   int elements = dtype == CS_DTYPE_F32 ? 2 : 4, shift = 0;
-  for_products<S>(
-      [&](int a) { shift = a; },
-      [&](int fragment, int s, int i, int u) {
-        for (int lane = 0; lane < 32; lane++)
-          for (int e = 0; e < elements; e++) {
-            int64_t at = (step * S::kFragments + fragment) * 32 + lane;
-            int64_t channel = step * 4 * elements + row_in_step(dtype, lane, e);
-            int n = lane / 4; /* column of the fragment */
-            put_rounded(dtype, host_out, at * elements + e,
-                        weight_at(desc, weight, channel, S::filter_of(n),
-                                  2 * i + S::row_of(u, n), S::tap_w(s, shift)));
-          }
-      });
+  for_products<S>([&](int a) { shift = a; },
+                  [&](int fragment, int s, int i, int u) {
+                    for (int lane = 0; lane < 32; lane++)
+                      for (int e = 0; e < elements; e++) {
+                        int64_t at = (step * S::kFragments + fragment) * 32 + lane;
+                        int64_t channel = step * 4 * elements + row_in_step(dtype, lane, e);
+                        int n = lane / 4; /* column of the fragment */
+                        put_rounded(dtype, host_out, at * elements + e,
+                                    weight_at(desc, weight, channel, S::filter_of(n),
+                                              2 * i + S::row_of(u, n), S::tap_w(s, shift)));
+                      }
+                  });
 }
 
 cs_status few_t_pack(const cs_op_desc *desc, const float *weight, const float *bias,
@@ -68,9 +67,8 @@ cs_status few_t_pack(const cs_op_desc *desc, const float *weight, const float *b
   if (!few_t_takes(desc)) return CS_OK; /* not offered */
   memset(host_out, 0, (size_t)few_t_weight_bytes(desc));
   for (int64_t step = 0; step < few_t_steps(desc); step++)
-    few_t_by_shape(desc, [&](auto shape) {
-      pack_step<decltype(shape)>(desc, weight, step, host_out);
-    });
+    few_t_by_shape(desc,
+                   [&](auto shape) { pack_step<decltype(shape)>(desc, weight, step, host_out); });
   if (desc->has_bias)
     memcpy(static_cast<char *>(host_out) + bias_at(desc), bias,
            (size_t)desc->attrs.conv.out_channels * sizeof(float));
@@ -91,9 +89,9 @@ cs_status few_t_launch(const cs_op_desc *desc, const char *id, const void *const
     FewTParams p = few_t_params<C>(desc, kFewTVariants[v], &launch);
     p.x = inputs[0], p.w = weights, p.y = output;
     p.bias = reinterpret_cast<const float *>(static_cast<const char *>(weights) + bias_at(desc));
-    return launch_kernel_shared("conv_few_t", cs_conv_few_t_kernel<C>, dim3((unsigned)launch.blocks),
-                                dim3((unsigned)(32 * launch.warps)), p, (size_t)launch.shared,
-                                (int)kFewTSharedMost, stream);
+    return launch_kernel_shared("conv_few_t", cs_conv_few_t_kernel<C>,
+                                dim3((unsigned)launch.blocks), dim3((unsigned)(32 * launch.warps)),
+                                p, (size_t)launch.shared, (int)kFewTSharedMost, stream);
   });
 }
 

@@ -9,9 +9,9 @@
 namespace {
 
 /* A block is 2 × 2 output pixels. With output row y + pad_top = 2 · j + t (t is 0 or 1), block row
- * j gets from input row j − i by row 2 · i + t of the kernel. Output column x = 2 · b + s belongs to
- * block column b; x + pad_left = 2 · (b + d) + t gets from input column b + d − i by column
- * 2 · i + t of the kernel. */
+ * j gets from input row j − i by row 2 · i + t of the kernel. Output column x = 2 · b + s belongs
+ * to block column b; x + pad_left = 2 · (b + d) + t gets from input column b + d − i by column 2 ·
+ * i + t of the kernel. */
 
 constexpr int kFewTFiltersMost = 8, kFewTPairedMost = 4;
 constexpr int kFewTWarpsMost = 4; /* of a thread block */
@@ -63,7 +63,8 @@ struct FewTParams {
   int32_t vectors;         /* of a pixel in memory */
   int32_t steps, slot;     /* slot: bytes of a row in shared memory */
   Activation act;
-  bool wide, planar; /* 4 outputs at a time are possible; a row's outputs of a filter are adjacent */
+  bool wide,
+      planar; /* 4 outputs at a time are possible; a row's outputs of a filter are adjacent */
 };
 
 /* ---- Where everything lies ---- */
@@ -158,16 +159,14 @@ __host__ __device__ __forceinline__ int32_t fragment_at(const FewTParams &p, int
 template <typename S, typename SHIFT, typename PRODUCT>
 __host__ __device__ __forceinline__ void for_products(SHIFT on_shift, PRODUCT on_product) {
   int fragment = 0;
-CS_FEW_T_UNROLL
+  CS_FEW_T_UNROLL
   for (int a = 0; a < S::kShifts; a++) {
     on_shift(a);
-CS_FEW_T_UNROLL
-    for (int s = 0; s < 2; s++)
-CS_FEW_T_UNROLL
-      for (int i = 0; i < S::kTaps; i++)
-CS_FEW_T_UNROLL
-        for (int u = 0; u < S::kTiles; u++)
-          if (S::tap_w(s, a) >= 0 && 2 * i + u < S::kSize) on_product(fragment++, s, i, u);
+    CS_FEW_T_UNROLL
+    for (int s = 0; s < 2; s++) CS_FEW_T_UNROLL
+    for (int i = 0; i < S::kTaps; i++) CS_FEW_T_UNROLL
+    for (int u = 0; u < S::kTiles; u++)
+      if (S::tap_w(s, a) >= 0 && 2 * i + u < S::kSize) on_product(fragment++, s, i, u);
   }
 }
 #undef CS_FEW_T_UNROLL

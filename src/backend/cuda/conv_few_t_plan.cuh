@@ -108,17 +108,15 @@ inline cs_status few_t_by_shaped_tile(const cs_op_desc *desc, const char *id, F 
 
 template <typename T, typename F>
 inline cs_status few_t_by_typed_tile(const cs_op_desc *desc, const char *id, F f) {
-  return few_t_by_shape(desc, [&](auto shape) {
-    return few_t_by_shaped_tile<T, decltype(shape)>(desc, id, f);
-  });
+  return few_t_by_shape(
+      desc, [&](auto shape) { return few_t_by_shaped_tile<T, decltype(shape)>(desc, id, f); });
 }
 
 /* Calls f with the FewTTile of a variant that the operation has. */
 template <typename F>
 inline cs_status few_t_by_tile(const cs_op_desc *desc, const char *id, F f) {
-  return by_dtype(desc->output.dtype, [&](auto type) {
-    return few_t_by_typed_tile<decltype(type)>(desc, id, f);
-  });
+  return by_dtype(desc->output.dtype,
+                  [&](auto type) { return few_t_by_typed_tile<decltype(type)>(desc, id, f); });
 }
 
 /* ---- Shared memory ---- */
@@ -151,8 +149,10 @@ inline bool few_t_offers(const cs_op_desc *desc, const FewTVariant &variant) {
 /* ---- A launch ---- */
 
 struct FewTLaunch {
-  int64_t warps, blocks, shared; /* warps of a block; blocks that there is work for, bytes a block */
-  int64_t together;              /* blocks on an SM */
+  int64_t warps, blocks,
+      shared;       /* warps of a block; blocks that there is work for, bytes a block */
+  int64_t together; /* blocks on an SM */
+  int64_t images;   /* columns of parts in all images */
 };
 
 /* As many warps on an SM as its shared memory and (launch bounds) its registers hold. */
@@ -163,7 +163,7 @@ inline FewTLaunch few_t_share(const cs_op_desc *desc, const FewTVariant &variant
     int64_t shared = few_t_shared(desc, variant, warps);
     if (shared > kFewTSharedMost) continue;
     int64_t together = cs_min_i64(kFewTSharedUnit / (shared + 1024), least / warps);
-    if (warps * together > best.warps * best.together) best = {warps, 0, shared, together};
+    if (warps * together > best.warps * best.together) best = {warps, 0, shared, together, 0};
   }
   return best;
 }
@@ -179,6 +179,16 @@ inline int64_t few_t_strip(int64_t rows, int64_t images, int64_t warps, int64_t 
     if (time < least) best = strip, least = time;
   }
   return best;
+}
+
+/* Parts of so many rows of blocks. */
+inline void few_t_divide(int64_t strip, FewTParams *p, FewTLaunch *launch) {
+  int64_t strips = (p->block_rows + strip - 1) / strip;
+  p->strip = (int32_t)strip;
+  set_divisor(&p->strips, strips);
+  p->units = (int32_t)(launch->images * strips);
+  launch->blocks =
+      cs_min_i64((p->units + launch->warps - 1) / launch->warps, kFewTUnits * launch->together);
 }
 
 template <typename C>
@@ -198,14 +208,9 @@ FewTParams few_t_params(const cs_op_desc *desc, const FewTVariant &variant, FewT
   *launch = few_t_share(desc, variant);
   int64_t warps = kFewTUnits * launch->together * launch->warps;
   int64_t chunks = ((out.dim[3] + 1) / 2 + C::kColumns - 1) / C::kColumns;
-  int64_t images = out.dim[0] * chunks;
-  p.strip = (int32_t)few_t_strip(p.block_rows, images, warps, C::kTaps - 1);
-  int64_t strips = (p.block_rows + p.strip - 1) / p.strip;
   set_divisor(&p.chunks, chunks);
-  set_divisor(&p.strips, strips);
-  p.units = (int32_t)(images * strips);
-  launch->blocks = cs_min_i64((p.units + launch->warps - 1) / launch->warps,
-                              kFewTUnits * launch->together);
+  launch->images = out.dim[0] * chunks;
+  few_t_divide(few_t_strip(p.block_rows, launch->images, warps, C::kTaps - 1), &p, launch);
   p.vectors = (int32_t)(in.dim[1] * size / 16);
   p.steps = (int32_t)few_t_steps(desc), p.slot = (int32_t)few_t_slot(desc, variant);
   set_divisor(&p.pixel, 2 * p.steps);

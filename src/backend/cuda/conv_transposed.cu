@@ -208,8 +208,8 @@ bool as_pointwise(const cs_op_desc *desc, cs_op_desc *out) {
   out->attrs.conv = {};
   out->attrs.conv.out_channels = outputs, out->attrs.conv.group = 1;
   for (int axis = 0; axis < 2; axis++)
-    out->attrs.conv.kernel[axis] = out->attrs.conv.strides[axis] =
-        out->attrs.conv.dilations[axis] = 1;
+    out->attrs.conv.kernel[axis] = out->attrs.conv.strides[axis] = out->attrs.conv.dilations[axis] =
+        1;
   for (cs_tensor_desc *tensor : {&out->inputs[0], &out->output}) {
     tensor->layout = CS_LAYOUT_NHWC;
     tensor->shape.rank = 4;
@@ -219,7 +219,8 @@ bool as_pointwise(const cs_op_desc *desc, cs_op_desc *out) {
   return true;
 }
 
-template <const KernelFamily &FAMILY, const auto &WAYS, bool (*AS)(const cs_op_desc *, cs_op_desc *)>
+template <const KernelFamily &FAMILY, const auto &WAYS,
+          bool (*AS)(const cs_op_desc *, cs_op_desc *)>
 struct AsDense {
   static int variants(const cs_op_desc *desc, const char **ids, int capacity) {
     cs_op_desc dense;

@@ -24,8 +24,8 @@ bool cs_dense_layer(const cs_op_desc *desc, cs_op_desc *gemm) {
   if (!whole || !(channels_last(desc) || strides_are(y, height * width, width, 1))) return false;
   *gemm = *desc;
   gemm->op = CS_OP_GEMM;
-  gemm->attrs.gemm = (cs_gemm_attrs){.out_features = conv->out_channels * height * width,
-                                     .bias = desc->has_bias};
+  gemm->attrs.gemm =
+      (cs_gemm_attrs){.out_features = conv->out_channels * height * width, .bias = desc->has_bias};
   gemm->inputs[0].shape.rank = gemm->output.shape.rank = 2;
   gemm->output.shape.dims[1] = gemm->attrs.gemm.out_features;
   gemm->output.strides[1] = 1;

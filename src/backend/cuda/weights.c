@@ -71,8 +71,7 @@ static cs_status pack_dense(const cs_exec *exec, const float *weight, const floa
                             void *host_out) {
   float *own_weight = NULL;
   const float *own_bias = NULL;
-  CS_RETURN_IF_ERROR(
-      cs_dense_layer_weights(&exec->desc, weight, bias, &own_weight, &own_bias));
+  CS_RETURN_IF_ERROR(cs_dense_layer_weights(&exec->desc, weight, bias, &own_weight, &own_bias));
   pack_product(exec, own_weight, own_bias, host_out);
   free(own_weight);
   return CS_OK;
