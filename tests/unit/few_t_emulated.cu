@@ -153,16 +153,16 @@ struct Warp {
       for (int s = 0; s < 2; s++)
         for (int u = 0; u < C::kTiles; u++)
           for (int lane = 0; lane < kLanes; lane++)
-            for (int e = 0; e < 4; e++) {
-              int32_t to = staged_at<C>(p, lane, m, s, u, e / 2, e % 2);
-              if (to >= 0) staged[to] = sum[m][0][s][u].of[lane][e];
-            }
+            for (int e = 0; e < 4; e++)
+              if (staged_filter<C>(lane, e % 2) < p.filters)
+                staged[staged_at<C>(p, lane, m, s, u, e / 2, e % 2)] =
+                    sum[m][0][s][u].of[lane][e];
   }
 
   void put(int64_t at, float value) {
     faults->unwritten += std::isnan(value);
     faults->outputs++;
-    float y = p.act.kind == CS_ACT_TANH ? tanhf(value) : value;
+    float y = p.act.kind == CS_ACT_TANH ? quick_tanh(value) : value;
     put_rounded(sizeof(T) == 4              ? CS_DTYPE_F32
                 : std::is_same_v<T, __half> ? CS_DTYPE_F16
                                             : CS_DTYPE_BF16,
@@ -232,6 +232,10 @@ cs_status emulate(const cs_op_desc *desc, const FewTVariant &variant, int warps,
 }
 
 }  // namespace
+
+float few_t_tanh(float x) {
+  return quick_tanh(x);
+}
 
 cs_status few_t_emulate(const cs_op_desc *desc, const char *id, int warps, int strip,
                         const void *input, int64_t input_bytes, const void *weights, void *output,

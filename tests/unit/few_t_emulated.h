@@ -26,6 +26,9 @@ cs_status few_t_emulate(const cs_op_desc *desc, const char *id, int warps, int s
                         const void *input, int64_t input_bytes, const void *weights, void *output,
                         few_t_faults *faults) CS_MUST_USE;
 
+/* The kernel's tanh, but for the device's own exponential and quotient. */
+float few_t_tanh(float x);
+
 #ifdef __cplusplus
 }
 #endif

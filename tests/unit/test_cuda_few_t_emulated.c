@@ -232,11 +232,23 @@ static void infinities_stay_where_they_belong(void **state) {
   free(table.cases);
 }
 
+static void tanh_is_right_everywhere(void **state) {
+  (void)state;
+  for (float x = 1e-30f; x < 200; x *= 1.001f) {
+    double wanted = tanh((double)x);
+    assert_true(fabs((double)few_t_tanh(x) - wanted) <= 0x1p-18 * wanted);
+    assert_true(fabs((double)few_t_tanh(-x) + wanted) <= 0x1p-18 * wanted);
+  }
+  assert_true(few_t_tanh(0) == 0 && few_t_tanh(INFINITY) == 1 && few_t_tanh(-INFINITY) == -1);
+  assert_true(isnan(few_t_tanh(NAN)));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_variant_is_right),
       cmocka_unit_test(planes_are_written_too),
       cmocka_unit_test(infinities_stay_where_they_belong),
+      cmocka_unit_test(tanh_is_right_everywhere),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -176,13 +176,18 @@ template <typename C>
 __host__ __device__ __forceinline__ int32_t staged_row(const FewTParams &p) {
   return 2 * C::kColumns * p.filters + 4;
 }
-/* Sum e of fragment u of a lane, whose row is `half` · 8 + lane / 4; -1: of no filter. */
+/* Element e of a row of a lane's fragment: its filter, and where sum (m, s, u) of row
+ * half · 8 + lane / 4 goes, if there is such a filter. */
+template <typename C>
+__host__ __device__ __forceinline__ int staged_filter(int lane, int e) {
+  return C::filter_of(lane % 4 * 2 + e);
+}
 template <typename C>
 __host__ __device__ __forceinline__ int32_t staged_at(const FewTParams &p, int lane, int m, int s,
                                                       int u, int half, int e) {
-  int n = lane % 4 * 2 + e, filter = C::filter_of(n);
+  int n = lane % 4 * 2 + e;
   int32_t x = 2 * (16 * m + half * 8 + lane / 4) + s;
-  return filter < p.filters ? C::row_of(u, n) * staged_row<C>(p) + x * p.filters + filter : -1;
+  return C::row_of(u, n) * staged_row<C>(p) + x * p.filters + C::filter_of(n);
 }
 /* Output row t of a row of blocks, and its first output there, elements; false: it is cut off. */
 __host__ __device__ __forceinline__ bool output_line(const FewTParams &p, const FewTRow &at, int t,
@@ -329,17 +334,41 @@ __device__ __forceinline__ void next_sums(const float (&bias)[2], bool all, FewT
 template <typename C>
 __device__ __forceinline__ void stage_sums(const FewTParams &p, const FewTSums<C> &sum,
                                            float *staged) {
+  int lane = (int)threadIdx.x % 32;
 #pragma unroll
-  for (int m = 0; m < C::kMmaM; m++)
+  for (int e = 0; e < 2; e++) {
+    if (staged_filter<C>(lane, e) >= p.filters) continue;
 #pragma unroll
-    for (int s = 0; s < 2; s++)
+    for (int m = 0; m < C::kMmaM; m++)
 #pragma unroll
-      for (int u = 0; u < C::kTiles; u++)
+      for (int s = 0; s < 2; s++)
 #pragma unroll
-        for (int e = 0; e < 4; e++) {
-          int32_t to = staged_at<C>(p, (int)threadIdx.x % 32, m, s, u, e / 2, e % 2);
-          if (to >= 0) staged[to] = sum[m][0][s][u][e];
-        }
+        for (int u = 0; u < C::kTiles; u++)
+#pragma unroll
+          for (int half = 0; half < 2; half++)
+            staged[staged_at<C>(p, lane, m, s, u, half, e)] = sum[m][0][s][u][2 * half + e];
+  }
+}
+
+/* tanh to 2^-18 of itself, more than operands of 11 bits leave, in half the instructions of tanhf,
+ * which would take longer than the products. NaN stays NaN. */
+__host__ __device__ __forceinline__ float quick_tanh(float x) {
+  float square = x * x;
+  float near = fmaf(x * square, fmaf(square, 2.f / 15.f, -1.f / 3.f), x); /* of its series */
+#ifdef __CUDA_ARCH__
+  float far = 1.f - __fdividef(2.f, 1.f + __expf(2.f * x));
+#else
+  float far = 1.f - 2.f / (1.f + expf(2.f * x));
+#endif
+  return fabsf(x) < 0.125f ? near : far;
+}
+__device__ __forceinline__ void activate_four(const Activation &act, float (&v)[4]) {
+  if (act.kind == CS_ACT_TANH) {
+#pragma unroll
+    for (int i = 0; i < 4; i++) v[i] = quick_tanh(v[i]);
+  } else {
+    activate<4>(act, v);
+  }
 }
 
 /* Both lines, four outputs at a time; `across`: outputs side by side that there are. */
@@ -355,7 +384,7 @@ __device__ __forceinline__ void store_wide(const FewTParams &p, const FewTRow &a
     if (!output_line(p, at, t, &offset)) continue;
     float4 four = *reinterpret_cast<const float4 *>(staged + t * staged_row<C>(p) + from);
     float v[4] = {four.x, four.y, four.z, four.w};
-    activate<4>(p.act, v);
+    activate_four(p.act, v);
     store_vector<T, 4>(static_cast<T *>(p.y) + offset + from, v);
   }
 }

@@ -77,7 +77,10 @@ int split(const cs_op_desc *desc, SubConvolution out[CS_CUDA_MERGE_MOST]) {
 
 struct Way {
   const char *id, *base; /* base: what computes the convolutions */
+  const char *above;     /* a large tile's: the one whose operations it is for */
+  int rows;              /* … its output pixels */
 };
+constexpr int64_t kTilesLeast = 132; /* large ones: so many as there are SMs, usually */
 const Way kMma[] = {
 #define CS_WAY(name, m, n, ...) {"cuda.mma_t.v1-" name, CS_MMA_ID name},
     CS_MMA_TILES(CS_WAY)
@@ -86,6 +89,9 @@ const Way kMma[] = {
 const Way kTma[] = {
 #define CS_WAY(name, m, n, ...) {"cuda.tma_t.v1-" name, CS_TMA_ID name},
     CS_TMA_TILES(CS_WAY)
+#undef CS_WAY
+#define CS_WAY(name, m, n, above, ...) {"cuda.tma_t.v1-" name, CS_TMA_ID name, CS_TMA_ID above, m},
+        CS_TMA_LARGE_TILES(CS_WAY)
 #undef CS_WAY
 };
 const Way kGemm[] = {{"cuda.gemm_t.warp.v1", "cuda.gemm.warp.v1"},
@@ -124,6 +130,12 @@ struct Offered {
   }
 };
 
+bool computes(const Way &way, const Offered &offered, const cs_op_desc *part) {
+  if (way.above == nullptr) return offered.has(way.base);
+  const int64_t *dims = part->output.shape.dims;
+  return offered.has(way.above) && dims[0] * dims[2] * dims[3] >= kTilesLeast * way.rows;
+}
+
 /* FAMILY: of convolutions, with several in a launch. */
 template <const KernelFamily &FAMILY, const auto &WAYS>
 struct AsConvolutions {
@@ -133,7 +145,8 @@ struct AsConvolutions {
     int count = 0, n = split(desc, parts), takers[kWays] = {}; /* parts that each way computes */
     for (int i = 0; i < n; i++) {
       Offered offered(FAMILY, &parts[i].desc);
-      for (int way = 0; way < kWays; way++) takers[way] += offered.has(WAYS[way].base);
+      for (int way = 0; way < kWays; way++)
+        takers[way] += computes(WAYS[way], offered, &parts[i].desc);
     }
     for (int way = 0; way < kWays; way++)
       if (n > 0 && takers[way] == n) add_variant(ids, capacity, &count, WAYS[way].id);
