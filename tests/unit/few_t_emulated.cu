@@ -155,8 +155,7 @@ struct Warp {
           for (int lane = 0; lane < kLanes; lane++)
             for (int e = 0; e < 4; e++)
               if (staged_filter<C>(lane, e % 2) < p.filters)
-                staged[staged_at<C>(p, lane, m, s, u, e / 2, e % 2)] =
-                    sum[m][0][s][u].of[lane][e];
+                staged[staged_at<C>(p, lane, m, s, u, e / 2, e % 2)] = sum[m][0][s][u].of[lane][e];
   }
 
   void put(int64_t at, float value) {

@@ -234,7 +234,8 @@ static void infinities_stay_where_they_belong(void **state) {
 
 static void tanh_is_right_everywhere(void **state) {
   (void)state;
-  for (float x = 1e-30f; x < 200; x *= 1.001f) {
+  for (int i = 0; i < 75000; i++) {
+    float x = (float)exp(-69 + 0.001 * i); /* 1e-30 to 400 */
     double wanted = tanh((double)x);
     assert_true(fabs((double)few_t_tanh(x) - wanted) <= 0x1p-18 * wanted);
     assert_true(fabs((double)few_t_tanh(-x) + wanted) <= 0x1p-18 * wanted);
