@@ -19,7 +19,7 @@ static const bench_rung transposed_rungs[] = {
      {"cuda.convtranspose_scatter.*"},
      {true, true},
      {0.7e9, 0.05e12}},
-    {"gemm", {"cpu.convtranspose_gemm/*"}, {"cuda.col2im*"}, {false, false}, {0, 0}},
+    {"gemm", {"cpu.convtranspose_gemm/*"}, {"cuda.col2im*", "cublaslt.*"}, {false, false}, {0, 0}},
     {"gather", {"cpu.convtranspose_gather/*"}, {"cuda.*"}, {false, false}, {0, 0}},
     {"library", {"onednn:*"}, {"cudnn.*"}, {false, false}, {0, 0}},
 };

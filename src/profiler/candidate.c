@@ -67,8 +67,9 @@ void cs_candidate_list_free(cs_candidate_list *list) {
 /* ---- Which operations have which candidates ---- */
 
 /* Until 6 all operations; 7 and 8: strips of depthwise convolutions (cuda.depthwise_strip), whose
- * variants 8 changed; 9: transposed convolutions on the CPU as a product and by gathering; 10: the
- * same as a product on the GPU, and baselines of them and of dense layers. */
+ * variants 8 changed; 9: transposed convolutions on the CPU as a product and by gathering; 10: on
+ * CUDA those to few channels, those of one pixel as dense layers and others as products of columns,
+ * and baselines of them and of dense layers. */
 int cs_candidates_since(const char *signature) {
   if (strncmp(signature, "ConvTranspose ", 14) == 0) return 10;
   if (strncmp(signature, "Gemm ", 5) == 0) return 10;
