@@ -216,7 +216,7 @@ const cli_option_entry cli_option_entries[CLI_MAX_ENTRIES] = {
     {{"latents", KEY_LATENTS, "FILE", 0,
       "Latent vectors, .npy of N times the input's shape (default: generated from the seed)", 2},
      CLI_GENERATING},
-    {{"output", 'o', "FILE|FOLDER/", 0,
+    {{"output", 'o', "FILE.png|FOLDER/", 0,
       "Write a contact sheet here, or into a folder 000000.png, 000001.png, …", 2},
      CLI_GENERATING},
     {{"columns", KEY_COLUMNS, "N", 0, "Pictures in a row of the sheet (default: about a square)",

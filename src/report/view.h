@@ -82,6 +82,8 @@ typedef struct cs_figure {
   cs_status (*tabulate)(const cs_view *view, cs_table *out); /* its data; to be freed in any case */
 } cs_figure;
 /* USAGE with near names where there is none of the name. */
+/* Of all; *count of them; static. */
+const char *const *cs_figure_names(int *count);
 cs_status cs_figure_find(const char *name, const cs_figure **out) CS_MUST_USE;
 
 /* Those that are drawn for one policy at a time. `suffix` makes ids unique on a page. */

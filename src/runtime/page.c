@@ -300,6 +300,10 @@ cs_status cs_page_text(const cs_page *page, const char *figure, cs_report_format
                                  : figure_data(&page->view, found, format, out);
 }
 
+const char *const *cs_page_figure_names(int *count) {
+  return cs_figure_names(count);
+}
+
 cs_status cs_page_check_figure(const char *figure) {
   const cs_figure *found;
   return cs_figure_find(figure, &found);
