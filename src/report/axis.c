@@ -51,6 +51,25 @@ void cs_unit_text(cs_unit unit, double value, char out[32]) {
   }
 }
 
+/* In units of `size` microseconds: three digits that count, or as many as a whole number has. */
+static void time_text(double value, double size, const char *suffix, char out[32]) {
+  double found = value / size;
+  snprintf(out, 32, fabs(found) >= 100 ? "%.0f%s" : "%.3g%s", found, suffix);
+}
+
+void cs_axis_text(const cs_axis *axis, double value, char out[32]) {
+  double most = fmax(axis->most, axis->compared);
+  if (axis->unit != CS_UNIT_US || axis->log || !isfinite(value)) {
+    cs_unit_text(axis->unit, value, out);
+  } else if (most >= 1e6) {
+    time_text(value, 1e6, " s", out);
+  } else if (most >= 1e3) {
+    time_text(value, 1e3, " ms", out);
+  } else {
+    time_text(value, 1, " µs", out);
+  }
+}
+
 /* ---- Ends ---- */
 
 void cs_axis_fit(cs_axis *axis, double value) {

@@ -32,7 +32,7 @@ static cs_status draw_sm_use(const cs_view *view, const char *style, cs_strbuf *
 
 static cs_status draw_arena(const cs_view *view, const char *style, cs_strbuf *out) {
   const cs_policy_view *policy = cs_view_main(view);
-  return policy ? cs_draw_arena(policy, style, out) : no_plans(view);
+  return policy ? cs_draw_arena(view, policy, style, out) : no_plans(view);
 }
 
 static cs_status draw_graph(const cs_view *view, const char *style, cs_strbuf *out) {

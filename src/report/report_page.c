@@ -111,7 +111,7 @@ static cs_status gantt(const cs_view *view, cs_html *page) {
   cs_html_paragraph(
       page,
       "Dotted lines: a block of several tasks begins. What is planned and what was measured of "
-      "a policy have one scale.");
+      "a policy have one scale, and times of all policies one unit.");
   return CS_OK;
 }
 
@@ -197,7 +197,7 @@ static cs_status arena(const cs_view *view, cs_html *page) {
              "workspace while its task runs. Weights have memory of their own.",
              policy->name, bytes);
     CS_RETURN_IF_ERROR(
-        cs_write_figure(cs_draw_arena(policy, NULL, &svg), &svg, caption, true, NULL, page));
+        cs_write_figure(cs_draw_arena(view, policy, NULL, &svg), &svg, caption, true, NULL, page));
   }
   cs_html_panels_end(page);
   return CS_OK;

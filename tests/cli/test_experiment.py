@@ -60,6 +60,7 @@ class CrossProduct(ExperimentTest):
 
     def test_every_cell_once(self):
         self.accepted(self.sim("--quiet"))
+        self.assert_predicted_alone(*self.accepted(self.sim("--page", "page.html")))
         self.assert_complete()
         found = {(c["cell"]["family"], c["cell"]["workspace_limit"], c["cell"]["streams"]) for c in self.cells()}
         self.assertEqual(found, {(f, w, s) for f in ("all", "legacy", "ours") for w in (0, 16 << 20, 256 << 20)
@@ -70,6 +71,16 @@ class CrossProduct(ExperimentTest):
             self.assertTrue(all(p["predicted"] for p in cell["run"]["policies"]))
             used = max(p["streams"] for p in cell["run"]["policies"])
             self.assertLessEqual(used, cell["cell"]["streams"] or 99)
+
+    def assert_predicted_alone(self, out, err):
+        """Nothing of a simulated device is told as measured."""
+        page = (self.folder / "page.html").read_text()
+        self.assertIn(f"0 predicted, {CELLS} there before", err)
+        self.assertIn("predicted us", out)
+        self.assertIn(">predicted us<", page)
+        body = page[page.index("<body"):page.index("Environment</h2>")]  # an identity of the device is behind it
+        for text in (out, err, re.sub(r"<script.*?</script>", "", body, flags=re.S)):
+            self.assertNotRegex(text, "(?i)measured|median|sampled")
 
     def test_families_restrict_convolutions(self):
         self.accepted(self.sim("--quiet", "--only", "workspace_limit=256M,streams=default"))
