@@ -158,7 +158,7 @@ class Resume(ExperimentTest):
             self.assertLess(len(self.keys()), CELLS)
         before = self.keys()
         _, err = self.accepted(self.sim())
-        self.assertIn(f"{CELLS - len(before)} measured, {len(before)} there before", err)
+        self.assertIn(f"{CELLS - len(before)} predicted, {len(before)} there before", err)
         self.assert_complete()
         self.assertEqual(self.keys()[:len(before)], before)
 
@@ -191,7 +191,7 @@ class Resume(ExperimentTest):
 
     def test_time_limit(self):
         _, err = self.accepted(self.sim("--time-limit", "0"))
-        self.assertIn("0 measured, 0 there before, 27 left", err)
+        self.assertIn("0 predicted, 0 there before, 27 left", err)
         self.assertEqual(self.keys(), [])
         self.accepted(self.sim("--quiet"))
         self.assert_complete()
@@ -374,9 +374,9 @@ class Failures(ExperimentTest):
         self.assertIn(failed["reason"], err)
         code, _, err = self.sim(spec=spec)
         self.assertEqual(code, WRONG, "what failed before counts")
-        self.assertIn("0 measured, 2 there before, 1 failed", err)
+        self.assertIn("0 predicted, 2 there before, 1 failed", err)
         code, _, err = self.sim("--retry", spec=spec)
-        self.assertIn("1 measured, 1 there before, 1 failed", err)
+        self.assertIn("1 predicted, 1 there before, 1 failed", err)
         self.assertEqual(len(self.cells()), 3)
         self.execute("experiment", "--from", "out.jsonl", "--page", "p.html")
         page = (self.folder / "p.html").read_text()

@@ -282,7 +282,6 @@ int main(void) {
       cmocka_unit_test(texts_are_cut_in_the_middle),
       cmocka_unit_test(units),
       cmocka_unit_test(times_of_an_axis_have_one_unit),
-      cmocka_unit_test(times_of_an_axis_have_one_unit),
       cmocka_unit_test(linear_axes_end_at_round_numbers),
       cmocka_unit_test(no_tick_is_minus_zero),
       cmocka_unit_test(log_axes_have_decades_or_powers_of_two),
