@@ -186,17 +186,35 @@ class Devices(CommandTest):
     def test_auto_without_gpu(self):
         self.accepted(self.execute("run", self.model()))
 
+    def test_memory_limit_that_no_plan_holds_is_refused_before_anything_is_measured(self):
+        """A convolution's input and output are there at once: of conv1 1000 x (3 + 8) x 16 x 16 f32 or f16."""
+        model = self.file("m.json", {"schema": "convsched.graph/1", "name": "m",
+                                     "inputs": [{"name": "x", "shape": ["N", 3, 16, 16], "dtype": "f32"}],
+                                     "nodes": [{"name": "conv1", "op": "Conv", "inputs": ["x"], "attrs": {
+                                         "out_channels": 8, "kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}},
+                                               {"name": "pool", "op": "GlobalAveragePool", "inputs": ["conv1"]}],
+                                     "outputs": ["pool"]})
+        for dtype, size in (("f32", 4), ("bf16", 2)):
+            bound = 1000 * 11 * 256 * size
+            how = ("--device", "cpu", "--batch", "1000", "--dtype", dtype, "--cache", "new")
+            for command, more in (("run", ()), ("plan", ()), ("trace", ())):
+                self.refused(self.execute(command, model, *how, "--memory-limit", str(bound - 1), *more), BAD_INPUT,
+                             "memory limit", f"at most {bound - 1} bytes", '"conv1"', f"takes {bound}")
+            self.assertEqual(list((self.folder / "new").rglob("*.jsonl")), [], "measured first")
+            self.refused(self.execute("plan", model, *how, "--memory-limit", str(bound), "--frozen"), BAD_INPUT, "not measured")
+
     def test_memory_limit(self):
         """A limit below the minimum names the minimum of the policy, which is then accepted."""
         least = {}
         for policy in ("streams", "sequential"):
             plan = functools.partial(self.execute, "plan", self.model(), "--device", "cpu", "--policy", policy,
                                      "--memory-limit")
-            err = self.refused(plan("64"), BAD_INPUT, f"policy {policy}", "memory limit", "at most 64 bytes")
+            self.accepted(self.execute("plan", self.model(), "--device", "cpu", "--policy", policy))
+            err = self.refused(plan("64", "--frozen"), BAD_INPUT, f"policy {policy}", "memory limit", "at most 64 bytes")
             least[policy] = int(re.search(r"the smallest possible is (\d+)", err)[1])
             self.accepted(plan(least[policy]))
         # All that is run must hold it; the wanted policy is planned first.
-        self.refused(self.run_tiny("--memory-limit", "64"), BAD_INPUT, "policy streams", least["streams"])
+        self.refused(self.run_tiny("--memory-limit", "64", "--frozen"), BAD_INPUT, "policy streams", least["streams"])
         self.accepted(self.run_tiny("--memory-limit", max(least.values())))
 
 
