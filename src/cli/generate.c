@@ -74,6 +74,7 @@ static cs_status check_options(const cli_options *options) {
   }
   cli_pictures_options to = {.path = options->output,
                              .count = options->count > 0 ? options->count : 1,
+                             .columns = options->columns,
                              .force = options->force};
   CS_RETURN_IF_ERROR(cli_pictures_check(&to));
   return cli_check_writable(options->json);

@@ -184,8 +184,8 @@ const cli_option_entry cli_option_entries[CLI_MAX_ENTRIES] = {
     {{"output", KEY_RESULT, "[NAME=]FILE", 0,
       "Write the result, .npy or raw f32; with its NAME, where there are several", 2},
      CLI_RUNNING},
-    {{"output", KEY_OUTPUT, "FILE.safetensors", 0, "Write the parameters here", 2}, CLI_OUTPUT},
-    {{"output", KEY_OUTPUT, "FILE.jsonl", 0,
+    {{"output", 'o', "FILE.safetensors", 0, "Write the parameters here", 2}, CLI_OUTPUT},
+    {{"output", 'o', "FILE.jsonl", 0,
       "Append a record for every cell here, JSON lines (default: the experiment's NAME.jsonl); "
       "what "
       "it holds already is not measured again",

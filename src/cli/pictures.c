@@ -133,6 +133,11 @@ static cs_status check_sheet(const cli_pictures_options *options) {
 }
 
 cs_status cli_pictures_check(const cli_pictures_options *options) {
+  if (options->columns > 0 && is_folder(options->path)) {
+    return cs_error(CS_CODE_USAGE,
+                    "--columns %" PRId64 ": is of a sheet, so it goes without the folder %s",
+                    options->columns, options->path);
+  }
   return is_folder(options->path) ? check_folder(options) : check_sheet(options);
 }
 

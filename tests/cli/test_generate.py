@@ -191,6 +191,8 @@ class Generate(CommandTest):
         self.file("faces/000002.png", b"mine")
         self.refused(self.generate("--count", "4", "--output", "faces"), USAGE, "000002.png", "--force")
         self.refused(self.generate("--output", model, "--force"), USAGE, "generator.json")
+        self.refused(self.generate("--output", "new/", "--columns", "3"), USAGE, "--columns 3", "the folder new/")
+        self.assertFalse((self.folder / "new").exists())
         for name in ("a.jpg", "a.png.jpeg", "a", ".png", "faces.tiff", "png"):
             self.refused(self.generate("--output", name, "--cache", "new"), USAGE, f"--output {name}", "FILE.png",
                          "FOLDER/")
