@@ -41,9 +41,10 @@ typedef struct cs_ticks {
   double at[CS_MOST_TICKS];
   int n;
 } cs_ticks;
-/* A value of the axis, once it is rounded: as cs_unit_text, but all times of a linear axis in one
- * unit. */
-void cs_axis_text(const cs_axis *axis, double value, char out[32]);
+/* Of an axis, once it is rounded: as cs_unit_text, but all times of a linear axis are in one unit.
+ * A tick has as few digits as tell it, a value three that count (below 1: behind the point). */
+void cs_axis_tick_text(const cs_axis *axis, double value, char out[32]);
+void cs_axis_value_text(const cs_axis *axis, double value, char out[32]);
 
 /* About `wanted` of them, at round numbers within the axis. */
 void cs_axis_ticks(const cs_axis *axis, int wanted, cs_ticks *out);

@@ -206,6 +206,10 @@ void cs_experiment_table_of(const cs_experiment_records *records, cs_table *out)
   hide_uniform(records, "partition", PARTITION_SHOWN, out);
   bool predicted = json_is_true(json_object_get(records->head, "predicted"));
   cs_table_hide(out, predicted ? US_SHOWN : US_PREDICTED);
+  if (predicted) { /* they are of samples */
+    cs_table_hide(out, INTERVAL);
+    cs_table_hide(out, GAIN_INTERVAL);
+  }
   describe(records, out);
 }
 

@@ -115,7 +115,7 @@ static void draw(const cs_view *view, const cs_policy_view *policy, const cs_tim
   }
   snprintf(id, sizeof id, "gantt-%s-%s", policy->name, source);
   snprintf(label, sizeof label, "Gantt chart of %s, %s", policy->name, source);
-  snprintf(description, sizeof description, "%d kernels on %d streams in %.1f microseconds",
+  snprintf(description, sizeof description, "kernels: %d, streams: %d, microseconds: %.1f",
            timeline->n_slices, timeline->n_streams, timeline->span_us);
   cs_boxes boxes = {
       .id = id,

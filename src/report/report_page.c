@@ -124,9 +124,14 @@ static cs_status sm_use(const cs_view *view, cs_html *page) {
                     "what kernels take over time; there is no plan (the summary says why)");
     return CS_OK;
   }
+  if (!cs_view_has_sms(view)) { /* nothing that is measured there gives it */
+    cs_html_missing(page, NULL,
+                    "what kernels take of an SM; the device has none, or the profile does not tell "
+                    "what one has");
+    return CS_OK;
+  }
   if (!cs_view_has_sm_use(view, policy->planned)) {
-    cs_html_missing(page, view->measure,
-                    "what kernels take of an SM: the device has none, or no kernels are recorded");
+    cs_html_missing(page, view->measure, "what kernels take of an SM; no kernels are recorded");
     return CS_OK;
   }
   cs_html_panels_begin(page, "Policy");

@@ -437,6 +437,33 @@ class Measured(CommandTest):
         self.assertIn("gantt-streams-measured", page.ids)
         self.assertIn("gantt-streams-planned", page.ids)
         self.assertEqual(page.missing_in("timelines"), "")
+        self.assertIn("the device has none", page.missing_in("sm-use"))
+        self.assertNotIn("convsched profile", page.missing_in("sm-use"))  # a CPU's would not give it
+
+    def test_one_of_a_kind(self):
+        model = self.file("one.json", {"schema": "convsched.graph/1", "name": "one",
+                                       "inputs": [{"name": "x", "shape": ["N", 3, 8, 8], "dtype": "f32"}],
+                                       "nodes": [{"name": "pool", "op": "MaxPool", "inputs": ["x"],
+                                                  "attrs": {"kernel_shape": [2, 2], "strides": [2, 2]}}],
+                                       "outputs": ["pool"]})
+        self.accepted(self.execute("report", model, "--device", "cpu", "--policy", "sequential", "--samples", 3, "-o",
+                                   "page.html"))
+        page = Page((self.folder / "page.html").read_text(encoding="utf-8"))
+        self.assertIn("1 kernel on 1 stream, measured", page.texts["summary"])
+        self.assertRegex(page.texts["candidates"], r"[0-9]+ candidates? of 1 different operation,")
+
+    def test_estimates_that_the_run_disproves_bind_nothing(self):
+        how = ("report", self.model(), "--device", "cpu", "--policy", "sequential", "--samples", 7, "-o", "page.html")
+        for factor, told in ((1000, "neither tells what binds"), (1e-5, " binds: the plan takes")):
+            self.accepted(self.execute(*how))
+            (cache,) = (self.folder / "cache").rglob("*.jsonl")
+            whole = cache.read_text()
+            cache.write_text(re.sub(r'"(cold_us|warm_us|p10_us|p90_us)":([0-9.e+-]+)',
+                                    lambda found: f'"{found[1]}":{float(found[2]) * factor}', whole))
+            self.accepted(self.execute(*how, "--frozen"))
+            page = Page((self.folder / "page.html").read_text(encoding="utf-8"))
+            self.assertIn(told, page.texts["summary"])
+            cache.write_text(whole)
 
     def test_figures_of_this_machine(self):
         out, _ = self.accepted(self.execute("report", self.model(), "--device", "cpu", "--policy", "streams", "--samples", 7,

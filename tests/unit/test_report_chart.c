@@ -112,13 +112,20 @@ static void times_of_an_axis_have_one_unit(void **state) {
                     .most = cases[i].most,
                     .compared = cases[i].compared,
                     .log = cases[i].log};
-    cs_axis_text(&axis, cases[i].value, text);
+    cs_axis_tick_text(&axis, cases[i].value, text);
     assert_string_equal(text, cases[i].text);
   }
   char text[32];
   cs_axis bytes = {.unit = CS_UNIT_BYTES, .most = 1 << 20};
-  cs_axis_text(&bytes, 512, text);
+  cs_axis_tick_text(&bytes, 512, text);
   assert_string_equal(text, "512 B");
+  cs_axis us = {.unit = CS_UNIT_US, .most = 1600}, number = {.most = 2};
+  cs_axis_value_text(&us, 1500, text);
+  assert_string_equal(text, "1.50 ms");
+  cs_axis_value_text(&us, 42.37, text);
+  assert_string_equal(text, "0.0424 ms");
+  cs_axis_tick_text(&number, 0.5, text);
+  assert_string_equal(text, "0.5");
 }
 
 static void expect_ticks(const cs_axis *axis, int wanted, const double *at, int n) {
