@@ -11,7 +11,7 @@ import time
 import unittest
 
 import harness
-from harness import (BAD_INPUT, FAILURE, INTERRUPTED, OK, ROOT, TERMINATED, TINY_PARAMETERS, CommandTest,
+from harness import (BAD_INPUT, FAILURE, INTERRUPTED, OK, ROOT, TERMINATED, TINY_PARAMETERS, USAGE, CommandTest,
                      npy, read_npy, safetensors, with_header)
 
 
@@ -96,6 +96,19 @@ class Arrays(CommandTest):
         code, _, err = self.run_tiny("--input", "none.npy")
         self.assertIn(code, (BAD_INPUT, FAILURE))
         self.assertIn("none.npy", err)
+
+    def test_a_dump_that_cannot_be_written_fails_before_anything_is_measured(self):
+        for code, item, *told in ((FAILURE, "conv1=absent/a.npy", "absent/a.npy"), (FAILURE, "conv1=/proc/a.npy", "/proc/a.npy"),
+                                  (USAGE, "conv1=tiny.json", "--dump tiny.json", "which is read"),
+                                  (USAGE, "conv1=r.json", "--dump r.json", "--json"),
+                                  (USAGE, "conv1=out.npy", "--dump out.npy", "--output"),
+                                  (USAGE, "conv1=conv2.npy", "conv2.npy", "another result")):
+            with self.subTest(item):
+                self.refused(self.run_tiny("--dump", item, "--dump", "conv2", "--cache", "new", "--json", "r.json", "--output",
+                                           "out.npy"), code, *told)
+        self.assertFalse((self.folder / "new").exists())
+        self.accepted(self.run_tiny("--dump", "conv1=a.npy", "--dump", "conv2", "--samples", "2"))
+        self.assertTrue((self.folder / "a.npy").exists() and (self.folder / "conv2.npy").exists())
 
     def test_unknown_node_to_dump(self):
         self.refused(self.run_tiny("--dump", "nowhere"), BAD_INPUT, "nowhere")
