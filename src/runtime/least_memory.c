@@ -48,7 +48,7 @@ cs_status cs_check_least_memory(const cs_graph *graph, cs_precision precision, i
     most = bytes;
     largest = &graph->nodes[i];
   }
-  if (most <= limit) return CS_OK;
+  if (!largest || most <= limit) return CS_OK;
   return cs_error(CS_CODE_NOT_FOUND,
                   "no plan of %s holds the memory limit: wanted at most %" PRId64
                   " bytes of arena, what node \"%s\" reads and writes takes %" PRId64,
