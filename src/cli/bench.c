@@ -108,6 +108,29 @@ static cs_status open_devices(bench *b) {
   return CS_OK;
 }
 
+static bool device_has(const bench *b, const bench_device *device) {
+  for (int r = 0; r < b->ladder.n; r++)
+    if (b->ladder.wanted[r] && bench_patterns(&b->ladder.rungs[r], device->on_cpu)[0]) return true;
+  return false;
+}
+
+/* That there is something to tell. */
+static cs_status check_rungs(const bench *b) {
+  for (int d = 0; d < b->n_devices; d++)
+    if (device_has(b, &b->devices[d])) return CS_OK;
+  return cli_error(CS_CODE_USAGE, "bench %s: --rungs %s: %s has none of them",
+                   bench_kind_name(b->kind), b->options->rungs, b->devices[0].spec);
+}
+
+static cs_status check_precisions(const cli_options *options) {
+  for (int p = 0; p < options->n_precisions; p++)
+    for (int q = 0; q < p; q++)
+      if (options->precisions[p] == options->precisions[q])
+        return cli_error(CS_CODE_USAGE, "bench: --dtype: %s is given twice",
+                         cs_precision_name(options->precisions[p]));
+  return CS_OK;
+}
+
 /* Before anything is measured: what no device could hold. */
 static cs_status check_memory(const bench *b, cs_precision precision) {
   for (int d = 0; d < b->n_devices; d++) {
@@ -225,9 +248,11 @@ static cs_status prepare(bench *b) {
   CS_RETURN_IF_ERROR(read_kind(options, &b->kind));
   CS_RETURN_IF_ERROR(bench_ladder_of(options, b->kind, &b->ladder));
   CS_RETURN_IF_ERROR(bench_cases_of(options, b->kind, "64..1024", &b->cases));
+  CS_RETURN_IF_ERROR(check_precisions(options));
   if (options->devices) CS_RETURN_IF_ERROR(read_devices(b));
   CS_RETURN_IF_ERROR(cli_check_writable(options->json));
   CS_RETURN_IF_ERROR(open_devices(b));
+  CS_RETURN_IF_ERROR(check_rungs(b));
   bool with_gpu = b->n_devices > 1 || !b->devices[0].on_cpu;
   if (with_gpu) CS_RETURN_IF_ERROR(bench_cases_of(options, b->kind, "64..4096", &b->cases));
   for (int p = 0; p < options->n_precisions; p++)

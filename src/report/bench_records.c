@@ -77,11 +77,30 @@ static cs_status check_record(const cs_bench_records *records, const json_t *rec
                                                          : wrong(records, "rungs", "a list");
 }
 
+/* Of two records of a case, each other's times would be compared, and both counted. */
+static cs_status check_news(const cs_bench_records *records, const json_t *record) {
+  const char *bench = text_of(record, "bench"), *which = text_of(record, "case");
+  const char *dtype = text_of(record, "dtype");
+  const char *device = text_of(json_object_get(record, "device"), "spec");
+  double batch = number_of(record, "batch");
+  for (size_t i = 0; i < records->n; i++) {
+    const cs_bench_row *row = &records->rows[i];
+    bool same_batch = isnan(batch) ? isnan(row->batch) : row->batch == batch;
+    if (same_batch && strcmp(row->which, which) == 0 && strcmp(row->bench, bench) == 0 &&
+        strcmp(row->dtype, dtype) == 0 && strcmp(row->device, device) == 0)
+      return cs_error(CS_CODE_BAD_INPUT,
+                      "%s: record %zu: %s %s in %s on %s is there already, wanted each once",
+                      records->name, json_array_size(records->list), bench, which, dtype, device);
+  }
+  return CS_OK;
+}
+
 static cs_status add_record(cs_bench_records *records, json_t *record) {
   size_t i;
   json_t *rung;
   if (json_array_append_new(records->list, record) != 0) return cs_no_memory("records", 0);
   CS_RETURN_IF_ERROR(check_record(records, record));
+  CS_RETURN_IF_ERROR(check_news(records, record));
   json_array_foreach(json_object_get(record, "rungs"), i, rung) {
     const char *name = text_of(rung, "rung");
     CS_RETURN_IF_ERROR(add_row(records, record, rung, name ? name : ""));

@@ -104,6 +104,15 @@ class Bench(CommandTest):
         self.bench("--from", "out.jsonl", "--output", "c.html")
         self.assertEqual((self.folder / "c.html").read_text(), page)
 
+    def test_a_case_is_recorded_once(self):
+        self.bench("gemm", "--sizes", "16", *QUICK, "--json", "a.jsonl")
+        record = json.loads((self.folder / "a.jsonl").read_text())
+        other = [dict(record, dtype="f16"), dict(record, batch=2), dict(record, device=dict(record["device"], spec="cuda:0"))]
+        for name, records in (("each", [record, *other]), ("twice", [record, *other, record])):
+            (self.folder / name).write_text("\n".join(map(json.dumps, records)))
+        self.bench("--from", "each")
+        self.refuse(("--from", "twice"), BAD_INPUT, "twice: record 5: gemm 16 in f32 on cpu is there already")
+
     def test_wrong_use_is_refused_before_anything_is_measured(self):
         for arguments, words in (
                 ((), "wanted gemm or convtranspose"), (("matmul",), 'found "matmul"'),
@@ -111,6 +120,13 @@ class Bench(CommandTest):
                 (("gemm", "--sizes", "16x16"), 'found "16x16"'), (("gemm", "--sizes", "99999999"), 'found "99999999"'),
                 (("gemm", "--sizes", "16,"), 'found ""'), (("gemm", "--sizes", "1..2k"), 'found "1..2k"'),
                 (("gemm", "--rungs", "naive,magic"), 'found "magic", wanted some of naive, blocked'),
+                (("gemm", "--sizes", "16..64,4x4x4,32"), "bench gemm: 32 is given twice"),
+                (("gemm", "--sizes", "5,05x5x5"), "5 is given twice"), (("gemm", "--dtype", "f32,f16,f32"), "f32 is given twice"),
+                (("convtranspose", "--layers", "dcgan,dcgan.4"), "dcgan.4 is given twice"),
+                (("convtranspose", "--layers", "3x4x4:2:k4s2p1,3x4x4:2:k4s2p01"), "3x4x4:2:k4s2p1 is given twice"),
+                (("convtranspose", "--layers", "dcgan.0", "--batch", "2,1,2"), "dcgan.0 of batch 2 is given twice"),
+                (("gemm", "--sizes", "0" * 127 + "64"), "wanted at most 127 bytes"),
+                (("gemm", "--devices", "cpu", "--rungs", "tensor,shared"), "--rungs tensor,shared: cpu has none of them"),
                 (("gemm", "--layers", "dcgan"), "--layers is for convtranspose"),
                 (("gemm", "--batch", "2"), "--batch is for convtranspose"),
                 (("convtranspose", "--sizes", "64"), "--sizes is for gemm"),
