@@ -219,14 +219,29 @@ static cs_status tell_records(const bench *b) {
   return st;
 }
 
+/* What is given that only measuring takes; NULL: nothing. */
+static const char *measuring_option(const cli_options *o) {
+  if (o->models.n > 0) return o->models.items[0];
+  if (o->json) return "--json";
+  if (o->sizes) return "--sizes";
+  if (o->layers) return "--layers";
+  if (o->devices) return "--devices";
+  if (o->rungs) return "--rungs";
+  if (o->batch_given) return "--batch";
+  if (o->n_precisions > 1 || o->precisions[0] != CS_PRECISION_F32) return "--dtype";
+  if (o->refresh) return "--refresh";
+  return o->frozen ? "--frozen" : NULL;
+}
+
 static cs_status tell_file(const cli_options *options) {
   char *text = NULL;
   size_t length = 0;
-  if (options->models.n > 0 || options->json)
+  const char *measuring = measuring_option(options);
+  if (measuring)
     return cli_error(CS_CODE_USAGE,
                      "bench --from %s: the records hold what was measured, so it goes "
                      "without %s",
-                     options->from, options->models.n > 0 ? options->models.items[0] : "--json");
+                     options->from, measuring);
   CS_RETURN_IF_ERROR(cs_file_read(options->from, MOST_RECORD_BYTES, &text, &length));
   cs_status st = tell(options, text, length, options->from);
   free(text);

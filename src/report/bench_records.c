@@ -49,10 +49,10 @@ static cs_status add_row(cs_bench_records *records, const json_t *record, const 
                       .of_roofline = roofline_us(record) / us,
                       .against_own = NAN,
                       .against_cpu = NAN,
-                      .samples = (int)json_integer_value(json_object_get(told, "samples")),
+                      .samples = number_of(told, "samples"),
                       .best = strcmp(rung, CS_BENCH_BEST) == 0};
   if (!rung[0]) return wrong(records, "rungs", "one with a name");
-  if (row.skipped ? row.id != NULL : !row.id || !(us > 0))
+  if (row.skipped ? row.id != NULL : !row.id || !(us > 0) || !isfinite(flops))
     return wrong(records, rung, "id and times, or why it was skipped");
   CS_RETURN_IF_ERROR(
       cs_grow(&records->rows, &records->capacity, records->n + 1, sizeof *records->rows));
@@ -70,6 +70,9 @@ static cs_status check_record(const cs_bench_records *records, const json_t *rec
     if (!text_of(record, texts[i])) return wrong(records, texts[i], "a text");
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
     if (!(number_of(record, numbers[i]) > 0)) return wrong(records, numbers[i], "a number above 0");
+  const json_t *batch = json_object_get(record, "batch");
+  if (batch && !json_is_null(batch) && !(json_is_integer(batch) && json_integer_value(batch) >= 1))
+    return wrong(records, "batch", "a whole number from 1 on, or null");
   const json_t *device = json_object_get(record, "device");
   if (!text_of(device, "spec") || !text_of(device, "backend") || !text_of(device, "name"))
     return wrong(records, "device", "spec, backend and name");

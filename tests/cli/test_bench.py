@@ -113,6 +113,18 @@ class Bench(CommandTest):
         self.bench("--from", "each")
         self.refuse(("--from", "twice"), BAD_INPUT, "twice: record 5: gemm 16 in f32 on cpu is there already")
 
+    def test_numbers_of_records_that_cannot_be_are_refused(self):
+        self.bench("gemm", "--sizes", "16", *QUICK, "--json", "a.json")
+        record = json.loads((self.folder / "a.json").read_text())
+        for member, value, words in (("batch", 1e300, "batch: wanted a whole number"), ("batch", 0, "batch: wanted a whole number"),
+                                     ("best", dict(record["best"], warm_us=5e-324), "best: wanted id and times"),
+                                     ("at", 0, "at: wanted a number above 0")):
+            with self.subTest(member=member, value=value):
+                self.file("b.json", dict(record, **{member: value}))
+                self.refuse(("--from", "b.json"), BAD_INPUT, "record 1: " + words)
+        self.file("b.json", dict(record, best=dict(record["best"], samples=2**33)))
+        self.assertIn(f",{2**33},", self.bench("--from", "b.json", "--format", "csv"))
+
     def test_wrong_use_is_refused_before_anything_is_measured(self):
         for arguments, words in (
                 ((), "wanted gemm or convtranspose"), (("matmul",), 'found "matmul"'),
@@ -136,7 +148,9 @@ class Bench(CommandTest):
                 (("gemm", "--devices", "cpu,tpu"), 'found "tpu"'), (("gemm", "--devices", "cpu,cpu"), "given twice"),
                 (("gemm", "--output", "curves.png"), "wanted a name in .html or .svg"),
                 (("gemm", "--format", "json"), "the records are --json's"),
-                (("gemm", "--from", "x.jsonl"), "so it goes without gemm"),
+                *((("--from", "x.jsonl", *more), f"so it goes without {more[0]}") for more in (
+                    ("gemm",), ("--json", "y"), ("--sizes", "64"), ("--layers", "dcgan"), ("--devices", "cpu"), ("--rungs", "naive"),
+                    ("--batch", "1"), ("--dtype", "f16"), ("--refresh",), ("--frozen",))),
                 (("gemm", "--naive-seconds", "-1"), "wanted seconds from 0 on")):
             with self.subTest(arguments=arguments):
                 self.refuse(arguments, USAGE, words)
