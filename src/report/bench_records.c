@@ -52,7 +52,8 @@ static cs_status add_row(cs_bench_records *records, const json_t *record, const 
                       .samples = number_of(told, "samples"),
                       .best = strcmp(rung, CS_BENCH_BEST) == 0};
   if (!rung[0]) return wrong(records, "rungs", "one with a name");
-  if (row.skipped ? row.id != NULL : !row.id || !(us > 0) || !isfinite(flops))
+  bool known = us > 0 && isfinite(flops) && isfinite(row.of_peak) && isfinite(row.of_roofline);
+  if (row.skipped ? row.id != NULL : !row.id || !known)
     return wrong(records, rung, "id and times, or why it was skipped");
   CS_RETURN_IF_ERROR(
       cs_grow(&records->rows, &records->capacity, records->n + 1, sizeof *records->rows));

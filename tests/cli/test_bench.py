@@ -118,7 +118,7 @@ class Bench(CommandTest):
         record = json.loads((self.folder / "a.json").read_text())
         for member, value, words in (("batch", 1e300, "batch: wanted a whole number"), ("batch", 0, "batch: wanted a whole number"),
                                      ("best", dict(record["best"], warm_us=5e-324), "best: wanted id and times"),
-                                     ("at", 0, "at: wanted a number above 0")):
+                                     ("peak_flops", 1e-308, "naive: wanted id and times"), ("at", 0, "at: wanted a number above 0")):
             with self.subTest(member=member, value=value):
                 self.file("b.json", dict(record, **{member: value}))
                 self.refuse(("--from", "b.json"), BAD_INPUT, "record 1: " + words)
