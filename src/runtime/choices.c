@@ -83,13 +83,22 @@ static bool is_allowed(const cs_settings *settings, const cs_op_desc *desc, cons
 
 /* ---- Pins: "NODE=ID", where both may hold a '='; the longest task name is meant ---- */
 
+/* A part of a node goes by its own name and by the node's; -1: the pin names neither. */
+static int length_of_name(const cs_program *program, const char *pin, int t) {
+  const cs_task *task = &program->tasks[t];
+  int length = cs_name_before_equals(pin, task->name);
+  if (task->part < 0 || task->node < 0) return length;
+  int of_node = cs_name_before_equals(pin, program->graph->nodes[task->node].name);
+  return of_node > length ? of_node : length;
+}
+
 /* ids[n_tasks]: the candidate pinned for each task, NULL where there is none. */
 static cs_status resolve_pin(const cs_program *program, const char *pin, const char **ids) {
   int longest = -1;
   cs_near near = {.wanted = pin};
   char text[CS_TEXT_SIZE * 4];
   for (int t = 0; t < program->n_tasks; t++) {
-    int length = cs_name_before_equals(pin, program->tasks[t].name);
+    int length = length_of_name(program, pin, t);
     if (length > longest) longest = length;
   }
   if (longest < 0) {
@@ -99,7 +108,7 @@ static cs_status resolve_pin(const cs_program *program, const char *pin, const c
                     cs_near_text(&near, text, sizeof text));
   }
   for (int t = 0; t < program->n_tasks; t++) {
-    if (cs_name_before_equals(pin, program->tasks[t].name) != longest) continue;
+    if (length_of_name(program, pin, t) != longest) continue;
     if (ids[t] && strcmp(ids[t], pin + longest + 1) != 0) {
       return cs_error(CS_CODE_USAGE, "node %s: pinned to \"%s\" and to \"%s\"",
                       program->tasks[t].name, ids[t], pin + longest + 1);

@@ -51,8 +51,9 @@ static cs_status load_plan(cs_session *session, const cs_device_info *info) {
                      "%s: $.split.parts: ", path);
   }
   if (st == CS_OK) {
-    st = cs_program_lower(planned->graph, session->settings.options.precision,
-                          planned->plan->layouts, &planned->program);
+    st = cs_program_lower_divided(planned->graph, session->settings.options.precision,
+                                  planned->plan->layouts, planned->plan->division,
+                                  &planned->program);
   }
   if (st == CS_OK) {
     st = cs_plan_check(planned->plan, planned->program, session->settings.options.workspace_limit,

@@ -8,6 +8,23 @@ static cs_backend *backend_of(const cs_bench *bench) {
   return bench->session->device->backend;
 }
 
+/* The same bytes of the same node: of another candidate, or of another part; NULL: none. */
+static void *find_packed(const cs_bench *bench, int task, const cs_prepared *wanted) {
+  const cs_program *program = bench->input->program;
+  for (int t = 0; t < program->n_tasks; t++) {
+    if (t != task && (program->tasks[t].part < 0 || program->tasks[t].node != program->tasks[task].node))
+      continue;
+    for (int i = 0; i < bench->input->choices[t].n; i++) {
+      const cs_prepared *other = &bench->prepared[t][i];
+      if (other != wanted && other->weights && other->packed_bytes == wanted->packed_bytes &&
+          other->packed_hash == wanted->packed_hash) {
+        return other->weights;
+      }
+    }
+  }
+  return NULL;
+}
+
 static cs_status upload(const cs_bench *bench, int task, cs_prepared *p) {
   const cs_backend_vtable *vtable = backend_of(bench)->vtable;
   cs_status st = CS_OK;
@@ -21,15 +38,8 @@ static cs_status upload(const cs_bench *bench, int task, cs_prepared *p) {
                          task, p->exec, host),
          done);
   p->packed_hash = cs_hash_bytes(CS_HASH_SEED, host, (size_t)p->packed_bytes);
-  for (int i = 0; i < bench->input->choices[task].n; i++) {
-    const cs_prepared *other = &bench->prepared[task][i];
-    if (other == p || !other->weights || other->packed_bytes != p->packed_bytes ||
-        other->packed_hash != p->packed_hash) {
-      continue;
-    }
-    p->weights = other->weights;
-    goto done;
-  }
+  p->weights = find_packed(bench, task, p);
+  if (p->weights) goto done;
   CS_TRY(st, vtable->allocate(backend_of(bench), p->packed_bytes, &p->weights), done);
   p->owns = true;
   st = vtable->upload(backend_of(bench), p->weights, host, p->packed_bytes);
