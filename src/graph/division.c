@@ -16,7 +16,8 @@ static bool operand_divides(const cs_graph *graph, const cs_node *node) {
   const cs_shape *operand = &node->attrs.binary.operand;
   int rank = graph->values[node->output].shape.rank;
   /* Axes 0 and 1 of a product of two matrices are rows and columns. */
-  if (node->op == CS_OP_MATMUL && rank < 3) return operand->rank > 0 && !node->attrs.binary.operand_first;
+  if (node->op == CS_OP_MATMUL && rank < 3)
+    return operand->rank > 0 && !node->attrs.binary.operand_first;
   return operand->rank == 0 || is_same_for_all(operand, rank);
 }
 
@@ -131,8 +132,9 @@ static cs_status check_sizes(const cs_graph *graph, const char *name, const int6
     left -= sizes[i];
   }
   if (left == 0) return CS_OK;
-  return cs_error(CS_CODE_BAD_INPUT, "node %s: found parts of %lld batch entries together, wanted %lld",
-                  name, (long long)(graph->batch - left), (long long)graph->batch);
+  return cs_error(CS_CODE_BAD_INPUT,
+                  "node %s: found parts of %lld batch entries together, wanted %lld", name,
+                  (long long)(graph->batch - left), (long long)graph->batch);
 }
 
 cs_status cs_division_set(cs_division *division, const cs_graph *graph, int node,
@@ -166,7 +168,8 @@ cs_status cs_division_evenly(cs_division *division, const cs_graph *graph, int n
   }
   for (int i = 0; i < n; i++) sizes[i] = graph->batch / n + (i < graph->batch % n);
   for (int i = 0; i < graph->n_nodes; i++) {
-    if (cs_node_divides(graph, i)) CS_RETURN_IF_ERROR(cs_division_set(division, graph, i, sizes, n));
+    if (cs_node_divides(graph, i))
+      CS_RETURN_IF_ERROR(cs_division_set(division, graph, i, sizes, n));
   }
   return CS_OK;
 }

@@ -61,7 +61,8 @@ cs_status cs_lower_parts_begin(cs_lowering *lowering) CS_MUST_USE;
 void cs_lower_parts_release(cs_lowering *lowering);
 /* Nodes first … end − 1, all of one list, part by part. */
 cs_status cs_lower_divided(cs_lowering *lowering, int first, int end) CS_MUST_USE;
-/* lowering->now of a value, as its producer wrote it: its part's tensor, or a slice of the whole. */
+/* lowering->now of a value, as its producer wrote it: its part's tensor, or a slice of the whole.
+ */
 cs_status cs_lower_part_of(cs_lowering *lowering, int value, int *out) CS_MUST_USE;
 /* The tensor that the part which is being lowered of a value's producer writes. */
 cs_status cs_lower_part(cs_lowering *lowering, int value, int *out) CS_MUST_USE;

@@ -6,7 +6,7 @@
 /* ---- Buffers, tensors, tasks ---- */
 
 cs_status cs_lower_add_buffer(cs_lowering *lowering, cs_strbuf *name, cs_buffer_kind kind,
-                            int64_t bytes, int *out) {
+                              int64_t bytes, int *out) {
   cs_program *program = lowering->program;
   char *text = NULL;
   CS_RETURN_IF_ERROR(cs_strbuf_take(name, &text));
@@ -28,7 +28,7 @@ static int64_t alignment_of(int64_t offset) {
 }
 
 cs_status cs_lower_add_tensor(cs_lowering *lowering, int value, int buffer, int64_t offset,
-                            const cs_tensor_desc *desc, int writer, int *out) {
+                              const cs_tensor_desc *desc, int writer, int *out) {
   cs_program *program = lowering->program;
   size_t need = (size_t)program->n_tensors + 1;
   CS_RETURN_IF_ERROR(
@@ -58,13 +58,15 @@ cs_status cs_lower_value(cs_lowering *lowering, int value, int writer, int *out)
     cs_strbuf name = {0};
     cs_strbuf_printf(&name, "%s", graph->values[owner].name);
     CS_RETURN_IF_ERROR(cs_lower_add_buffer(lowering, &name, kind_of(lowering, owner),
-                                  cs_tensor_span_bytes(&whole), &lowering->buffer[at.root]));
+                                           cs_tensor_span_bytes(&whole),
+                                           &lowering->buffer[at.root]));
   }
   cs_tensor_desc desc = whole;
   desc.shape = graph->values[value].shape;
   int64_t offset = at.offset ? cs_tensor_offset4(&whole, 0, at.offset, 0, 0) : 0;
   CS_RETURN_IF_ERROR(cs_lower_add_tensor(lowering, value, lowering->buffer[at.root],
-                                offset * cs_dtype_size(lowering->storage), &desc, writer, out));
+                                         offset * cs_dtype_size(lowering->storage), &desc, writer,
+                                         out));
   lowering->program->value_tensor[value] = *out;
   return CS_OK;
 }
@@ -146,8 +148,7 @@ static cs_status convert(cs_lowering *lowering, int value, int from, cs_layout l
   cs_lower_name(lowering, cs_layout_name(layout), &name);
   CS_RETURN_IF_ERROR(cs_lower_add_buffer(lowering, &name, CS_BUFFER_INTERMEDIATE,
                                          cs_tensor_span_bytes(&desc), &buffer));
-  CS_RETURN_IF_ERROR(
-      cs_lower_add_tensor(lowering, value, buffer, 0, &desc, CS_WRITER_NONE, out));
+  CS_RETURN_IF_ERROR(cs_lower_add_tensor(lowering, value, buffer, 0, &desc, CS_WRITER_NONE, out));
   CS_RETURN_IF_ERROR(note_converted(lowering, value, layout, *out));
   return add_copy(lowering, from, *out, cs_layout_name(layout));
 }
@@ -195,8 +196,8 @@ static cs_status add_slice(cs_lowering *lowering, int whole, int value, int axis
   tensor.desc.shape = lowering->graph->values[value].shape;
   int64_t offset = begin / granule * tensor.desc.strides[axis];
   return cs_lower_add_tensor(lowering, value, tensor.buffer,
-                    tensor.offset + offset * cs_dtype_size(lowering->storage), &tensor.desc,
-                    CS_WRITER_NONE, out);
+                             tensor.offset + offset * cs_dtype_size(lowering->storage),
+                             &tensor.desc, CS_WRITER_NONE, out);
 }
 
 /* Copies an input into its slice unless a concat that shares the place has done so. */
@@ -264,7 +265,7 @@ static cs_status reshaped_view(cs_lowering *lowering, const cs_node *node, int *
   cs_tensor_desc desc = cs_tensor_dense(shape, lowering->storage, CS_LAYOUT_NCHW);
   if (shape->rank == 4 && same_bytes(&desc, layout)) desc.layout = layout;
   return cs_lower_add_tensor(lowering, node->output, tensor->buffer, tensor->offset, &desc,
-                    lowering->writer[from], out);
+                             lowering->writer[from], out);
 }
 
 /* The copy writes the output's bytes through the input's shape. */
@@ -275,7 +276,8 @@ static cs_status copy_through_input(cs_lowering *lowering, const cs_node *node) 
   cs_tensor_desc desc =
       cs_tensor_dense(&program->tensors[from].desc.shape, lowering->storage, CS_LAYOUT_NCHW);
   CS_RETURN_IF_ERROR(cs_lower_add_tensor(lowering, node->inputs[0], program->tensors[whole].buffer,
-                                program->tensors[whole].offset, &desc, CS_WRITER_NONE, &shaped));
+                                         program->tensors[whole].offset, &desc, CS_WRITER_NONE,
+                                         &shaped));
   return add_copy(lowering, from, shaped, node->name);
 }
 
@@ -329,8 +331,8 @@ static cs_status lower_identity(cs_lowering *lowering, int index) {
   }
   CS_RETURN_IF_ERROR(read_value(lowering, node->inputs[0], program->layouts[node->output], &from));
   cs_tensor tensor = program->tensors[from];
-  CS_RETURN_IF_ERROR(cs_lower_add_tensor(lowering, node->output, tensor.buffer, tensor.offset, &tensor.desc,
-                                lowering->writer[from], &to));
+  CS_RETURN_IF_ERROR(cs_lower_add_tensor(lowering, node->output, tensor.buffer, tensor.offset,
+                                         &tensor.desc, lowering->writer[from], &to));
   program->value_tensor[node->output] = to;
   return CS_OK;
 }

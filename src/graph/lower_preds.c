@@ -23,11 +23,11 @@ static cs_status add_found(cs_lowering *lowering, int task, size_t *n) {
 /* The parts of a value that have some of the entries. */
 static cs_status push_parts(cs_lowering *lowering, size_t *depth, int value,
                             const cs_lowered_part *of) {
-  const cs_parts *parts = cs_division_parts(lowering->program->division,
-                                            lowering->graph->values[value].producer);
+  const cs_parts *parts =
+      cs_division_parts(lowering->program->division, lowering->graph->values[value].producer);
   for (int p = 0; p < parts->n; p++) {
-    bool shares = parts->firsts[p] < of->first + of->n &&
-                  of->first < parts->firsts[p] + parts->sizes[p];
+    bool shares =
+        parts->firsts[p] < of->first + of->n && of->first < parts->firsts[p] + parts->sizes[p];
     if (of->part >= 0 && !shares) continue;
     int tensor = lowering->part_tensor[lowering->first_part[value] + p];
     CS_RETURN_IF_ERROR(push(lowering, depth, lowering->writer[tensor]));

@@ -12,7 +12,8 @@ static cs_backend *backend_of(const cs_bench *bench) {
 static void *find_packed(const cs_bench *bench, int task, const cs_prepared *wanted) {
   const cs_program *program = bench->input->program;
   for (int t = 0; t < program->n_tasks; t++) {
-    if (t != task && (program->tasks[t].part < 0 || program->tasks[t].node != program->tasks[task].node))
+    if (t != task &&
+        (program->tasks[t].part < 0 || program->tasks[t].node != program->tasks[task].node))
       continue;
     for (int i = 0; i < bench->input->choices[t].n; i++) {
       const cs_prepared *other = &bench->prepared[t][i];

@@ -77,12 +77,12 @@ static cs_status read_nodes(json_t *list, const char *path, const cs_graph *grap
     const char *name = json_string_value(value);
     int node = find_node(graph, name);
     if (node < 0)
-      return cs_error(CS_CODE_BAD_INPUT, "%s.nodes[%zu]: found %s \"%s\", wanted a node of the graph",
-                      path, i, cs_member_type(value), name ? name : "");
+      return cs_error(CS_CODE_BAD_INPUT,
+                      "%s.nodes[%zu]: found %s \"%s\", wanted a node of the graph", path, i,
+                      cs_member_type(value), name ? name : "");
     if (cs_division_parts(division, node))
       return cs_error(CS_CODE_BAD_INPUT, "%s.nodes[%zu]: found \"%s\" again", path, i, name);
-    CS_RETURN_IF_ERROR(
-        cs_annotate(cs_division_set(division, graph, node, sizes, n), "%s: ", path));
+    CS_RETURN_IF_ERROR(cs_annotate(cs_division_set(division, graph, node, sizes, n), "%s: ", path));
   }
   return CS_OK;
 }
@@ -100,7 +100,8 @@ cs_status cs_division_from_json(json_t *lists, const cs_graph *graph, cs_divisio
     int64_t sizes[CS_MOST_PARTS];
     int n = 0;
     snprintf(path, sizeof path, "$.micro_batches[%zu]", i);
-    CS_TRY(st, cs_member_keys(list, path, list_keys, sizeof list_keys / sizeof *list_keys, 0), done);
+    CS_TRY(st, cs_member_keys(list, path, list_keys, sizeof list_keys / sizeof *list_keys, 0),
+           done);
     CS_TRY(st, read_sizes(list, path, sizes, &n), done);
     CS_TRY(st, read_nodes(list, path, graph, sizes, n, division), done);
   }

@@ -1,5 +1,5 @@
-/* Divided programs compute what undivided ones do, bit for bit, in any order that their dependencies
- * allow: graphs of all operators, run by the reference. */
+/* Divided programs compute what undivided ones do, bit for bit, in any order that their
+ * dependencies allow: graphs of all operators, run by the reference. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -74,8 +74,8 @@ static void run_task(const cs_program *program, const cs_params *params, const c
   size_t n = (size_t)elements_of(&to->desc.shape);
   double *value = cs_calloc(n, sizeof *value);
   float *narrow = cs_calloc(n, sizeof *narrow);
-  assert_ok(cs_reference_run(&task->desc, (const double *const *)inputs, its.weight, its.bias, value,
-                             NULL, 1));
+  assert_ok(cs_reference_run(&task->desc, (const double *const *)inputs, its.weight, its.bias,
+                             value, NULL, 1));
   for (size_t i = 0; i < n; i++) narrow[i] = (float)value[i];
   cs_tensor_from_f32(&to->desc, narrow, buffers[to->buffer] + to->offset);
   for (int k = 0; k < CS_MAX_OP_INPUTS; k++) free(inputs[k]);
@@ -318,13 +318,20 @@ static void bad_divisions(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(parts_of_a_chain),   cmocka_unit_test(few_entries),
-      cmocka_unit_test(bad_divisions),      cmocka_unit_test(inception_lrn),
-      cmocka_unit_test(inception_factorised), cmocka_unit_test(residual_bottleneck),
-      cmocka_unit_test(dense_block),        cmocka_unit_test(dcgan_head),
-      cmocka_unit_test(conv_variants),      cmocka_unit_test(transposed_variants),
-      cmocka_unit_test(pools),              cmocka_unit_test(normalisations),
-      cmocka_unit_test(elementwise),        cmocka_unit_test(movements),
+      cmocka_unit_test(parts_of_a_chain),
+      cmocka_unit_test(few_entries),
+      cmocka_unit_test(bad_divisions),
+      cmocka_unit_test(inception_lrn),
+      cmocka_unit_test(inception_factorised),
+      cmocka_unit_test(residual_bottleneck),
+      cmocka_unit_test(dense_block),
+      cmocka_unit_test(dcgan_head),
+      cmocka_unit_test(conv_variants),
+      cmocka_unit_test(transposed_variants),
+      cmocka_unit_test(pools),
+      cmocka_unit_test(normalisations),
+      cmocka_unit_test(elementwise),
+      cmocka_unit_test(movements),
       cmocka_unit_test(attention),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
