@@ -39,6 +39,7 @@ typedef struct cli_options {
   double search_seconds; /* -1: not given */
   bool ablate, overlap, no_graph;
   const char *partition; /* NULL: not given */
+  int micro_batches;     /* 0: auto; 1: none; more: parts */
   bool frozen, refresh, deterministic, quiet, verbose, full, corun;
   int counters; /* -1 not said, else 0 or 1 */
   int verify;   /* -1 none, else cs_verify_level */

@@ -46,12 +46,15 @@ static cs_status make_choice(const cs_record *record, cs_choice *out) {
   return copy_kernels(record, out);
 }
 
+void cs_choices_clear(cs_task_choices *choices) {
+  for (int i = 0; i < choices->n; i++) clear_choice(&choices->choices[i]);
+  free(choices->choices);
+  *choices = (cs_task_choices){0};
+}
+
 void cs_choices_free(cs_task_choices *choices, int n_tasks) {
   if (!choices) return;
-  for (int t = 0; t < n_tasks; t++) {
-    for (int i = 0; i < choices[t].n; i++) clear_choice(&choices[t].choices[i]);
-    free(choices[t].choices);
-  }
+  for (int t = 0; t < n_tasks; t++) cs_choices_clear(&choices[t]);
   free(choices);
 }
 
@@ -79,6 +82,10 @@ static bool is_allowed(const cs_settings *settings, const cs_op_desc *desc, cons
     if (is_like(settings->allows[i], id)) return true;
   }
   return false;
+}
+
+bool cs_choices_exclude(const cs_settings *settings, const cs_op_desc *desc, const char *id) {
+  return is_banned(settings, id) || !is_allowed(settings, desc, id);
 }
 
 /* ---- Pins: "NODE=ID", where both may hold a '='; the longest task name is meant ---- */
@@ -205,8 +212,7 @@ static cs_status choices_of_task(const cs_op_profile *known, const cs_task *task
         (!pin && cs_candidate_is_coarse(&task->desc, &record->candidate))) {
       continue;
     }
-    if (is_banned(settings, record->candidate.id) ||
-        !is_allowed(settings, &task->desc, record->candidate.id)) {
+    if (cs_choices_exclude(settings, &task->desc, record->candidate.id)) {
       n.excluded++;
       continue;
     }
@@ -215,6 +221,24 @@ static cs_status choices_of_task(const cs_op_profile *known, const cs_task *task
   if (out->n > 0) return CS_OK;
   if (pin) return refuse_pin(known, task, pin, settings, threads, near);
   return nothing_admissible(task, &n, signature, settings);
+}
+
+cs_status cs_choices_of_desc(const cs_profile *profile, const cs_op_desc *desc,
+                             const cs_settings *settings, int threads, cs_task_choices *out) {
+  char *signature = NULL;
+  cs_task task = {.name = (char *)(uintptr_t) "", .desc = *desc};
+  cs_near near = {0};
+  *out = (cs_task_choices){0};
+  CS_RETURN_IF_ERROR(cs_op_signature(desc, &signature));
+  cs_status st = choices_of_task(cs_profile_find(profile, signature), &task, signature, NULL,
+                                 settings, threads, &near, out);
+  free(signature);
+  if (cs_status_code(st) == CS_CODE_NOT_FOUND) {
+    cs_status_free(st);
+    st = CS_OK;
+  }
+  if (st != CS_OK) cs_choices_clear(out);
+  return st;
 }
 
 cs_status cs_choices_of_program(const cs_profile *profile, const cs_program *program,

@@ -52,7 +52,8 @@ typedef struct cs_planned {
   cs_graph *bound; /* batch bound, before passes */
   cs_graph *graph; /* after passes */
   cs_pass_report passes;
-  uint64_t graph_hash; /* of `bound` */
+  uint64_t graph_hash;   /* of `bound` */
+  cs_division *division; /* that was asked for; NULL: none */
   cs_program *program;
   cs_task_choices *choices; /* per task */
   cs_plan *plan;
@@ -92,6 +93,22 @@ typedef struct cs_realised {
   bool beside;        /* runs while others do (cs_stream_set); set before realising */
 } cs_realised;
 
+/* A divided program beside the plan there was. */
+typedef struct cs_micro_trial {
+  int streams, nodes, tasks;   /* nodes: divided ones */
+  double whole_us, divided_us; /* expected of the operations, one after the other */
+  double cache_us;             /* of the gain: by tensors that stay in the cache */
+  cs_ratio ratio;              /* its time / that of the plan there was */
+  bool measured, known, taken; /* measured now; known from the profile */
+} cs_micro_trial;
+typedef struct cs_micro_report {
+  bool considered;
+  int operations; /* parts that were measured for it */
+  double seconds;
+  cs_micro_trial trials[2];
+  int n_trials;
+} cs_micro_report;
+
 struct cs_session {
   cs_device *device;
   const cs_graph *source;
@@ -106,6 +123,7 @@ struct cs_session {
   cs_timings timings;
   cs_search_report search;
   cs_stage_report stages;       /* of `ios` */
+  cs_micro_report micro;        /* of `coselect` */
   cs_measure_report remeasured; /* operations whose recorded candidates were not there */
 };
 

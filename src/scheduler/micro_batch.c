@@ -207,12 +207,25 @@ static double find_segments(solver *s, bool whole, double *least, int *from) {
   return least[n];
 }
 
+/* What a part of the segment would take more if all were cold. */
+static double gain_of_cache(const cs_micro_problem *problem, int first, int end, int64_t entries) {
+  double us = -price_part(problem, first, end, entries);
+  for (int i = first; i < end; i++) {
+    us += fastest(&problem->ops[i], entries, problem->workspace_limit)->cold_us;
+  }
+  return us;
+}
+
 static cs_status take_segments(solver *s, const int *from, cs_micro_result *out) {
   const cs_micro_problem *problem = s->problem;
   for (int end = problem->n_ops; end > 0; end = from[end]) {
-    (void)price_segment(s, from[end], end, false);
-    for (int i = from[end]; i < end; i++) {
+    int first = from[end];
+    (void)price_segment(s, first, end, false);
+    for (int i = first; i < end; i++) {
       CS_RETURN_IF_ERROR(take_parts(s->priced, problem->batch, &s->table, &out->parts[i]));
+    }
+    for (int k = 0; k < out->parts[first].n; k++) {
+      out->cache_us += gain_of_cache(problem, first, end, out->parts[first].sizes[k]);
     }
   }
   return CS_OK;

@@ -43,6 +43,7 @@ typedef struct cs_micro_result {
   cs_micro_parts *parts; /* per operation */
   int n_ops;
   double us;       /* expected, of all parts one after the other */
+  double cache_us; /* how much of the gain is that of warm times over cold ones */
   double whole_us; /* expected of the same operations undivided */
 } cs_micro_result;
 void cs_micro_result_free(cs_micro_result *result);
