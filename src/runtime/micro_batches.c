@@ -346,7 +346,8 @@ static cs_status choose(cs_session *session, const undivided *u, divided *d) {
     us[WHOLE] = planned->plan->predicted_us;
     us[DIVIDED] = d->plan->predicted_us / (1 - LEAST_EXPECTED);
   }
-  d->trial.taken = us[DIVIDED] < us[WHOLE];
+  /* Predicted, parts on several streams may seem to cost one another nothing. */
+  d->trial.taken = us[DIVIDED] < us[WHOLE] && (d->trial.known || d->trial.streams == 1);
   tell(session, &d->trial, us);
   if (d->trial.taken) take(session, d);
 done:

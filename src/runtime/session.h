@@ -78,7 +78,7 @@ typedef struct cs_realised {
   int *exec_of;  /* per plan task */
   void *weights; /* device */
   int64_t weights_bytes;
-  int64_t *weight_offset; /* per plan task; parts of a node with one exec have the same */
+  int64_t *weight_offset; /* per plan task; parts of a node that pack the same bytes share them */
   cs_upload_times uploading;
   void **weights_at; /* per plan task: where they are, instead of the two above; or NULL */
   void *arena;       /* device */

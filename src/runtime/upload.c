@@ -39,17 +39,63 @@ static int64_t packed_bytes(const cs_weights *weights, const cs_realised *realis
   return cs_round_up(realised->backend->vtable->exec_weight_bytes(exec), 256);
 }
 
-/* Parts of a node that one prepared candidate runs share what the first of them uploads. */
-static void find_owners(const cs_weights *weights, const cs_realised *realised, int *owner) {
-  const cs_plan *plan = weights->plan;
+/* ---- What parts of a node share ---- */
+
+/* Hash of a position's packed weights, whose bytes are not zero. */
+static cs_status hash_packed(const cs_weights *weights, const cs_realised *realised, int position,
+                             uint64_t *hash) {
+  const cs_exec *exec = realised->execs[realised->exec_of[position]];
+  size_t bytes = (size_t)realised->backend->vtable->exec_weight_bytes(exec);
+  void *host = cs_calloc(1, bytes);
+  if (!host) return cs_no_memory("packed weights", bytes);
+  cs_status st = cs_pack_weights(realised->backend, weights->params, weights->program,
+                                 weights->plan->tasks[position].task, exec, host);
+  *hash = cs_hash_bytes(CS_HASH_SEED, host, bytes);
+  free(host);
+  return st;
+}
+
+typedef struct shared_weights {
+  const cs_weights *weights;
+  const cs_realised *realised;
+  int *owner;
+  uint64_t *hash; /* of owners; 0: not known */
+} shared_weights;
+
+/* Parts of one size have one prepared candidate; those of others may want the same bytes, too. */
+static cs_status is_shared(const shared_weights *s, int owner, int position, bool *same) {
+  const cs_backend_vtable *vtable = s->realised->backend->vtable;
+  const int *exec_of = s->realised->exec_of;
+  *same = exec_of[owner] == exec_of[position];
+  if (*same || vtable->exec_weight_bytes(s->realised->execs[exec_of[owner]]) !=
+                   vtable->exec_weight_bytes(s->realised->execs[exec_of[position]])) {
+    return CS_OK;
+  }
+  const int both[2] = {owner, position};
+  for (int i = 0; i < 2; i++) {
+    if (s->hash[both[i]]) continue;
+    CS_RETURN_IF_ERROR(hash_packed(s->weights, s->realised, both[i], &s->hash[both[i]]));
+  }
+  *same = s->hash[owner] == s->hash[position];
+  return CS_OK;
+}
+
+/* What the first part of a node uploads serves all that pack the same bytes. */
+static cs_status find_owners(const shared_weights *s) {
+  const cs_plan *plan = s->weights->plan;
+  const cs_task *tasks = s->weights->program->tasks;
   for (int p = 0; p < plan->n_tasks; p++) {
-    const cs_task *task = &weights->program->tasks[plan->tasks[p].task];
-    owner[p] = p;
-    for (int q = 0; task->part >= 0 && task->node >= 0 && q < p && owner[p] == p; q++) {
-      const cs_task *other = &weights->program->tasks[plan->tasks[q].task];
-      if (other->node == task->node && realised->exec_of[q] == realised->exec_of[p]) owner[p] = q;
+    const cs_task *task = &tasks[plan->tasks[p].task];
+    s->owner[p] = p;
+    if (task->part < 0 || task->node < 0 || packed_bytes(s->weights, s->realised, p) == 0) continue;
+    for (int q = 0; q < p && s->owner[p] == p; q++) {
+      bool same = false;
+      if (tasks[plan->tasks[q].task].node != task->node || s->owner[q] != q) continue;
+      CS_RETURN_IF_ERROR(is_shared(s, q, p, &same));
+      if (same) s->owner[p] = q;
     }
   }
+  return CS_OK;
 }
 
 /* Plan positions first … first + n − 1. */
@@ -234,17 +280,22 @@ static cs_status upload_owned(const cs_weights *weights, cs_realised *out) {
 }
 
 cs_status cs_upload_weights(const cs_weights *weights, cs_realised *out) {
+  cs_status st = CS_OK;
   size_t n = (size_t)weights->plan->n_tasks;
-  out->weight_offset = cs_calloc(n, sizeof *out->weight_offset);
-  int *owner = cs_calloc(n, sizeof *owner);
-  if (!out->weight_offset || !owner) {
-    free(owner);
-    return cs_no_memory("weight offsets", n * sizeof *out->weight_offset);
-  }
-  find_owners(weights, out, owner);
   cs_weights owned = *weights;
-  owned.owner = owner;
-  cs_status st = upload_owned(&owned, out);
-  free(owner);
+  shared_weights shared = {.weights = weights, .realised = out};
+  out->weight_offset = cs_calloc(n, sizeof *out->weight_offset);
+  shared.owner = cs_calloc(n, sizeof *shared.owner);
+  shared.hash = cs_calloc(n, sizeof *shared.hash);
+  if (!out->weight_offset || !shared.owner || !shared.hash) {
+    st = cs_no_memory("weight offsets", n * sizeof *out->weight_offset);
+    goto done;
+  }
+  CS_TRY(st, find_owners(&shared), done);
+  owned.owner = shared.owner;
+  st = upload_owned(&owned, out);
+done:
+  free(shared.owner);
+  free(shared.hash);
   return st;
 }
