@@ -55,7 +55,7 @@ static json_t *policy_json(const run_case *run, const run_contender *contender) 
   const char *copied[] = {"streams",         "kernels",       "copies", "arena_bytes",
                           "workspace_bytes", "weights_bytes", "memory", "prepare_s",
                           "predicted_us",    "layouts",       "tasks",  "fallbacks",
-                          "comparisons",     "stages"};
+                          "comparisons",     "stages",        "micro_batches"};
   for (size_t i = 0; i < sizeof copied / sizeof copied[0]; i++) {
     json_t *value = json_object_get(contender->info, copied[i]);
     if (value) json_object_set(json, copied[i], value);

@@ -47,4 +47,10 @@ cs_status cs_micro_measure(cs_session *session, const cs_undivided *of,
 cs_status cs_consider_micro_batches(cs_session *session,
                                     const cs_measure_options *measure) CS_MUST_USE;
 
+/* ---- micro_report.c ---- */
+
+/* Sets "micro_batches" of an object where they were considered or the plan has some. */
+struct json_t;
+cs_status cs_micro_report_json(const cs_session *session, struct json_t *into) CS_MUST_USE;
+
 #endif

@@ -333,9 +333,9 @@ static void plan_files(void **state) {
 
 /* Replaces what is there once. */
 static char *with(const char *text, const char *from, const char *to) {
-  const char *found = strstr(text, from);
-  if (!found) fail_msg("no %s", from);
-  size_t at = (size_t)(found - text), size = strlen(text) + strlen(to) + 1;
+  size_t at = 0, length = strlen(text), size = length + strlen(to) + 1;
+  while (at < length && strncmp(text + at, from, strlen(from)) != 0) at++;
+  assert_true(at < length);
   char *out = malloc(size);
   snprintf(out, size, "%.*s%s%s", (int)at, text, to, text + at + strlen(from));
   return out;
