@@ -137,9 +137,11 @@ static cs_status make_op(const cs_session *session, const undivided *u, int task
   int64_t bytes = cs_tensor_span_bytes(&desc->output);
   for (int i = 0; i < desc->n_inputs; i++) bytes += cs_tensor_span_bytes(&desc->inputs[i]);
   op->entry_bytes = bytes / batch + (bytes % batch > 0);
-  int n = cs_micro_divides(u->program, task) ? cs_micro_sizes(batch, sizes) : 0;
-  for (int i = 0; i < n; i++) {
-    CS_RETURN_IF_ERROR(add_parts(session, u, task, sizes[i], &capacity, &u->ways[task]));
+  bool all = batch <= CS_MICRO_ALL_SIZES;
+  int64_t n = all ? batch - 1 : cs_micro_sizes(batch, sizes);
+  for (int64_t i = 0; cs_micro_divides(u->program, task) && i < n; i++) {
+    CS_RETURN_IF_ERROR(
+        add_parts(session, u, task, all ? i + 1 : sizes[i], &capacity, &u->ways[task]));
   }
   op->ways = u->ways[task];
   return CS_OK;

@@ -17,6 +17,8 @@ typedef struct cs_undivided {
 /* ---- micro_sizes.c ---- */
 
 #define CS_MICRO_SIZES 64
+#define CS_MICRO_ALL_SIZES 4096 /* of larger batches only those of cs_micro_sizes are looked for \
+                                 */
 /* Half of the batch, half of that and so on, rounded up, each with what is left behind as many
  * parts of it; distinct, largest first, the batch itself left out. Returns how many. */
 int cs_micro_sizes(int64_t batch, int64_t out[CS_MICRO_SIZES]);
@@ -29,9 +31,10 @@ bool cs_micro_divides(const cs_program *program, int task);
 cs_status cs_micro_is_known(const cs_session *session, const cs_measure_options *measure,
                             const cs_op_desc *desc, int64_t entries, bool *known) CS_MUST_USE;
 /* Measures parts of such sizes as may gain: of an operation some of whose candidates do not fit the
- * workspace limit, the largest sizes at which they do (up to four of these); of neighbours bound by
- * memory whose tensors do not fit the cache, the largest size at which they do. Begins none after
- * as many seconds as a search has: then complete is false. */
+ * workspace limit, about the largest at which they do (up to four such sizes); of neighbours bound
+ * by memory whose tensors do not fit the cache, the largest of cs_micro_sizes at which they do.
+ * Each with the part that is left. Begins none after as many seconds as a search has: then complete
+ * is false. */
 typedef struct cs_micro_measured {
   int operations; /* grows by those measured now */
   bool complete;

@@ -31,11 +31,10 @@ cs_status cs_micro_report_json(const cs_session *session, json_t *into) {
   const cs_micro_report *report = &session->micro;
   const cs_division *division = session->planned.plan->division;
   if (!report->considered && !division) return CS_OK;
-  json_t *divided =
-      division ? cs_division_json(division, session->planned.graph) : json_array();
-  json_t *told = json_pack("{s:o, s:o, s:i, s:f}", "divided", divided, "trials",
-                           trials_json(report), "operations", report->operations, "seconds",
-                           report->seconds);
+  json_t *divided = division ? cs_division_json(division, session->planned.graph) : json_array();
+  json_t *told =
+      json_pack("{s:o, s:o, s:i, s:f}", "divided", divided, "trials", trials_json(report),
+                "operations", report->operations, "seconds", report->seconds);
   if (!told || json_object_set_new(into, "micro_batches", told) != 0) {
     return cs_no_memory("micro-batches as JSON", 0);
   }

@@ -129,57 +129,127 @@ static void keep_what_does_not_fit(const cs_op_desc *desc, const cs_settings *se
   list->n = kept;
 }
 
-/* Takes those that fit at a size off the list of those that do not yet; how many. */
-static int take_fitting(const cs_candidate_list *fit, cs_candidate_list *waiting) {
-  size_t kept = 0, n = waiting->n;
-  for (size_t i = 0; i < n; i++) {
-    cs_candidate candidate = waiting->items[i];
-    waiting->items[i] = (cs_candidate){0};
-    if (cs_candidate_find(fit, candidate.id)) {
-      cs_candidate_clear(&candidate);
-    } else {
-      waiting->items[kept++] = candidate;
-    }
-  }
-  waiting->n = kept;
-  return (int)(n - kept);
-}
+/* Candidates that do not fit the workspace limit with all entries. */
+typedef struct beyond_limit {
+  cs_candidate_list all;
+  bool *fits; /* with as few entries as were looked at so far */
+  bool *news; /* of these, those that did not fit the size before */
+  int64_t batch, limit;
+} beyond_limit;
 
-/* No candidate on the list can fit as many entries: workspaces grow at most in proportion. */
-static bool none_can_fit(const cs_candidate_list *waiting, int64_t entries, int64_t batch,
-                         int64_t limit) {
-  for (size_t i = 0; i < waiting->n; i++) {
-    double least = (double)waiting->items[i].workspace_bytes * (double)entries / (double)batch;
-    if (least <= (double)limit) return false;
+/* No candidate that does not fit yet can fit as many entries: workspaces grow at most in
+ * proportion.
+ */
+static bool none_can_fit(const beyond_limit *beyond, int64_t entries) {
+  for (size_t i = 0; i < beyond->all.n; i++) {
+    double least =
+        (double)beyond->all.items[i].workspace_bytes * (double)entries / (double)beyond->batch;
+    if (!beyond->fits[i] && least <= (double)beyond->limit) return false;
   }
   return true;
+}
+
+/* How many entries a candidate may fit, of its workspaces with fewer and with all of them: as if
+ * each took the same. */
+static int64_t may_fit(const beyond_limit *beyond, const cs_candidate *with_fewer, int64_t fewer,
+                       const cs_candidate *with_all) {
+  double each = (double)(with_all->workspace_bytes - with_fewer->workspace_bytes) /
+                (double)(beyond->batch - fewer);
+  if (!(each > 0)) return fewer;
+  return fewer + (int64_t)((double)(beyond->limit - with_fewer->workspace_bytes) / each);
+}
+
+/* Marks those that fit `entries`, of which `fit` is what there is; how many are new. *most: the
+ * most entries that any of these may fit. */
+static int mark_fitting(const cs_candidate_list *fit, int64_t entries, beyond_limit *beyond,
+                        int64_t *most) {
+  int n = 0;
+  *most = entries;
+  for (size_t i = 0; i < beyond->all.n; i++) {
+    const cs_candidate *fits = cs_candidate_find(fit, beyond->all.items[i].id);
+    beyond->news[i] = fits && !beyond->fits[i];
+    if (!beyond->news[i]) continue;
+    beyond->fits[i] = true;
+    *most = cs_max_i64(*most, may_fit(beyond, fits, entries, &beyond->all.items[i]));
+    n++;
+  }
+  return n;
+}
+
+static bool any_news(const cs_candidate_list *fit, const beyond_limit *beyond) {
+  for (size_t i = 0; i < beyond->all.n; i++) {
+    if (beyond->news[i] && cs_candidate_find(fit, beyond->all.items[i].id)) return true;
+  }
+  return false;
+}
+
+static cs_status enumerate_part(const wanted_parts *wanted, int task, int64_t entries,
+                                cs_candidate_list *out) {
+  cs_op_desc part = cs_micro_desc(&wanted->of->program->tasks[task].desc, entries);
+  cs_candidate_list_free(out);
+  *out = (cs_candidate_list){0};
+  return enumerate(wanted, &part, wanted->session->settings.options.workspace_limit, out);
+}
+
+/* Parts of a size at which something new fits, or larger ones, below `above`, at which it still
+ * does. */
+static cs_status want_largest(wanted_parts *wanted, int task, int64_t entries, int64_t most,
+                              int64_t above, const beyond_limit *beyond) {
+  cs_candidate_list fit = {0};
+  cs_status st = CS_OK;
+  most = cs_min_i64(most, above - 1);
+  if (most > entries) {
+    CS_TRY(st, enumerate_part(wanted, task, most, &fit), done);
+    if (any_news(&fit, beyond)) entries = most;
+  }
+  st = want_parts(wanted, task, entries);
+done:
+  cs_candidate_list_free(&fit);
+  return st;
+}
+
+static cs_status look_for_fitting(wanted_parts *wanted, int task, beyond_limit *beyond) {
+  cs_status st = CS_OK;
+  cs_candidate_list fit = {0};
+  int64_t sizes[CS_MICRO_SIZES], above = beyond->batch;
+  int n = cs_micro_sizes(beyond->batch, sizes), found = 0;
+  for (int i = 0; i < n && found < MOST_FITTING; i++) {
+    int64_t most;
+    if (!none_can_fit(beyond, sizes[i])) {
+      CS_TRY(st, enumerate_part(wanted, task, sizes[i], &fit), done);
+      if (mark_fitting(&fit, sizes[i], beyond, &most) > 0) {
+        CS_TRY(st, want_largest(wanted, task, sizes[i], most, above, beyond), done);
+        found++;
+      }
+    }
+    above = sizes[i];
+  }
+done:
+  cs_candidate_list_free(&fit);
+  return st;
 }
 
 static cs_status want_fitting(wanted_parts *wanted, int task) {
   cs_status st = CS_OK;
   const cs_settings *settings = &wanted->session->settings;
-  const cs_session_options *options = &settings->options;
   const cs_op_desc *desc = &wanted->of->program->tasks[task].desc;
   const cs_backend *backend = wanted->session->device->backend;
-  int64_t batch = wanted->of->program->graph->batch, sizes[CS_MICRO_SIZES];
   int64_t memory = backend->vtable->info(backend)->memory_bytes;
-  cs_candidate_list waiting = {0}, fit = {0};
-  int n = cs_micro_sizes(batch, sizes), found = 0;
-  CS_TRY(st, enumerate(wanted, desc, memory > 0 ? memory : INT64_MAX / 2, &waiting), done);
-  keep_what_does_not_fit(desc, settings, &waiting);
-  for (int i = 0; i < n && waiting.n > 0 && found < MOST_FITTING; i++) {
-    cs_op_desc part = cs_micro_desc(desc, sizes[i]);
-    if (none_can_fit(&waiting, sizes[i], batch, options->workspace_limit)) continue;
-    cs_candidate_list_free(&fit);
-    fit = (cs_candidate_list){0};
-    CS_TRY(st, enumerate(wanted, &part, options->workspace_limit, &fit), done);
-    if (take_fitting(&fit, &waiting) == 0) continue;
-    CS_TRY(st, want_parts(wanted, task, sizes[i]), done);
-    found++;
+  beyond_limit beyond = {.batch = wanted->of->program->graph->batch,
+                         .limit = settings->options.workspace_limit};
+  CS_TRY(st, enumerate(wanted, desc, memory > 0 ? memory : INT64_MAX / 2, &beyond.all), done);
+  keep_what_does_not_fit(desc, settings, &beyond.all);
+  beyond.fits = cs_calloc(beyond.all.n, sizeof *beyond.fits);
+  beyond.news = cs_calloc(beyond.all.n, sizeof *beyond.news);
+  if (!beyond.fits || !beyond.news) {
+    st = cs_no_memory("candidates", beyond.all.n);
+    goto done;
   }
+  st = look_for_fitting(wanted, task, &beyond);
 done:
-  cs_candidate_list_free(&waiting);
-  cs_candidate_list_free(&fit);
+  cs_candidate_list_free(&beyond.all);
+  free(beyond.fits);
+  free(beyond.news);
   return st;
 }
 
