@@ -150,7 +150,7 @@ void cli_tell_cut_off_files(void);
 /* Ends the process while other threads go on, which may hold any lock: removes the temporary files
  * that are being written and says `message`, the last that is said. For signal handlers too. */
 _Noreturn void cli_end_at_once(const char *message, int code);
-/* Before the main thread tells how it ended: does not come back where the above ends the process. */
+/* Before the main thread tells its own end: does not come back where the above is under way. */
 void cli_stay_while_ending(void);
 
 /* A graph's JSON, or an ONNX file (by the extension .onnx), which is imported in memory. */

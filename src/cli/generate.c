@@ -132,44 +132,7 @@ static cs_status open_reader(generation *g) {
   return check_latents(g, cs_graph_input_shape(g->graph, 0, dims), dims);
 }
 
-/* ---- Telling ---- */
-
-static cs_status print_result(const generation *g) {
-  cs_strbuf text = {0};
-  cs_strbuf_printf(&text,
-                   "%" PRId64 " pictures of %" PRId64 "x%" PRId64
-                   " in %s: %.3f s, packing and "
-                   "writing %.3f s of them beside generating.\n",
-                   g->count, g->to.width, g->to.height, g->options->output, g->wall_s,
-                   g->packing_s);
-  if (g->options->time) {
-    cs_strbuf_printf(&text,
-                     "Steady state, %" PRId64 " pictures in requests of %" PRId64
-                     ", %d in flight: "
-                     "with copies from latent vectors to pixels in host memory %.3f ms; computing "
-                     "alone, one request after the other, %.3f ms.\n",
-                     g->count, g->batch, g->in_flight, 1e3 * g->whole_s, 1e3 * g->compute_s);
-  }
-  return cli_write_buffer(NULL, &text);
-}
-
-static cs_status write_record(const generation *g) {
-  json_t *record =
-      json_pack("{s:s, s:s, s:s, s:o, s:I, s:I, s:i, s:I, s:f, s:f}", "schema",
-                "convsched.generate/1", "model", cs_graph_name(g->graph), "backend", g->backend,
-                "output", cs_json_text(g->options->output), "count", (json_int_t)g->count, "batch",
-                (json_int_t)g->batch, "in_flight", g->in_flight, "seed",
-                (json_int_t)g->options->seed, "wall_s", g->wall_s, "packing_s", g->packing_s);
-  if (!record) return cs_no_memory("a record", 0);
-  if (g->options->time) {
-    json_object_set_new(record, "compute_ms", json_real(1e3 * g->compute_s));
-    json_object_set_new(record, "with_copies_ms", json_real(1e3 * g->whole_s));
-  }
-  json_t *records = json_pack("[o]", record);
-  cs_status st = cli_write_records(g->options, 1, records);
-  json_decref(records);
-  return st;
-}
+/* ---- The command ---- */
 
 static void close_all(generation *g) {
   cli_pictures_abandon(g->pictures);
@@ -196,8 +159,7 @@ static cs_status generate_command(const cli_options *options) {
   cli_end_progress();
   CS_TRY(st, generate_all(&g), done);
   if (options->time) CS_TRY(st, generate_time(&g), done);
-  CS_TRY(st, write_record(&g), done);
-  if (!options->json || strcmp(options->json, "-") != 0) st = print_result(&g);
+  st = generate_tell(&g);
 done:
   close_all(&g);
   return st;

@@ -5,6 +5,8 @@
 #include "cli/cli.h"
 #include "cli/pictures.h"
 
+#define GENERATE_WINDOWS 21 /* of --time */
+
 typedef struct generation {
   const cli_options *options;
   cs_graph *graph;
@@ -17,8 +19,9 @@ typedef struct generation {
   char backend[32];
   int64_t count, batch, latent; /* pictures, a request's, elements of one latent vector */
   int in_flight;
-  float *latents;            /* of a request */
-  double compute_s, whole_s; /* for `count` pictures, of --time; without and with copies */
+  float *latents; /* of a request */
+  /* Of --time, seconds for `count` pictures in every window: computing alone, with copies. */
+  double compute_s[GENERATE_WINDOWS], whole_s[GENERATE_WINDOWS];
   double packing_s, wall_s;
 } generation;
 
@@ -26,5 +29,7 @@ typedef struct generation {
 cs_status generate_all(generation *g) CS_MUST_USE;
 /* Fills compute_s and whole_s. */
 cs_status generate_time(generation *g) CS_MUST_USE;
+/* The record and the sentences. */
+cs_status generate_tell(const generation *g) CS_MUST_USE;
 
 #endif

@@ -6,7 +6,6 @@
 
 #define LATENT_STREAM \
   (UINT64_C(1) << 63) /* of the generator: far from those of weights and inputs */
-#define TIMED_WINDOWS 21
 #define LEAST_TIMED 4 /* requests of a window, at least */
 
 /* ---- Generating ---- */
@@ -84,25 +83,20 @@ cs_status generate_all(generation *g) {
 /* ---- Timing ---- */
 
 /* Seconds that `count` pictures take in a steady state: computing one request after the other, and
- * with copies beside it. Medians, both ways in turn. */
+ * with copies beside it. Both ways in turn. */
 cs_status generate_time(generation *g) {
-  double seconds[2][TIMED_WINDOWS];
   int64_t requests = requests_of(g);
   if (requests < LEAST_TIMED) requests = LEAST_TIMED;
-  for (int w = -1; w < TIMED_WINDOWS; w++) { /* the first warms up */
-    cli_tell_progress("timing", "windows", w + 1, TIMED_WINDOWS + 1);
+  for (int w = -1; w < GENERATE_WINDOWS; w++) { /* the first warms up */
+    cli_tell_progress("timing", "windows", w + 1, GENERATE_WINDOWS + 1);
     for (int copies = 0; copies < 2; copies++) {
       cs_pipeline_rate rate;
       CS_RETURN_IF_ERROR(cli_check_interrupt());
       CS_RETURN_IF_ERROR(cs_pipeline_window(g->pipeline, copies > 0 ? g->in_flight : 1,
                                             (int)requests, copies > 0, &rate));
-      if (w >= 0) seconds[copies][w] = (double)g->count / rate.images_per_s;
+      if (w >= 0)
+        (copies > 0 ? g->whole_s : g->compute_s)[w] = (double)g->count / rate.images_per_s;
     }
   }
-  cs_stats compute, whole;
-  CS_RETURN_IF_ERROR(cs_stats_of(seconds[0], TIMED_WINDOWS, &compute));
-  CS_RETURN_IF_ERROR(cs_stats_of(seconds[1], TIMED_WINDOWS, &whole));
-  g->compute_s = compute.median;
-  g->whole_s = whole.median;
   return CS_OK;
 }

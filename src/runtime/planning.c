@@ -255,23 +255,6 @@ static cs_status make_plan(cs_session *session, const cs_policy *policy, const c
   return st;
 }
 
-/* Bounds are of the whole device, so the peaks are those of one stream that has all of it; and of
- * the choices, so a loaded plan has none: it is run without the profile. */
-static cs_status compute_bounds(cs_session *session, const cs_device_info *info,
-                                const cs_measure_options *measure) {
-  cs_planned *planned = &session->planned;
-  cs_measure_options whole = *measure;
-  double flops, bandwidth;
-  whole.threads = cs_threads_per_stream(info, 1);
-  CS_RETURN_IF_ERROR(cs_profile_peaks(session->device->profile, session->device->backend,
-                                      session->settings.options.precision, &whole, &flops,
-                                      &bandwidth));
-  CS_RETURN_IF_ERROR(
-      cs_bounds_of(planned->program, planned->choices, flops, bandwidth, &planned->bounds));
-  planned->bounds.area_us = cs_area_us(planned->program, planned->choices, info);
-  return CS_OK;
-}
-
 /* Values to be kept become outputs of the bound graph, behind its own. */
 static cs_status add_kept_outputs(const cs_settings *settings, cs_graph *graph) {
   for (int k = 0; k < settings->options.n_keep; k++) {
@@ -356,7 +339,7 @@ cs_status cs_planning_run(cs_session *session) {
   CS_RETURN_IF_ERROR(cs_planning_begin(session, &measure));
   CS_RETURN_IF_ERROR(session->settings.plan_path ? load_plan(session, info)
                                                  : make_plan(session, policy, info, &measure));
-  if (planned->choices) CS_RETURN_IF_ERROR(compute_bounds(session, info, &measure));
+  if (planned->choices) CS_RETURN_IF_ERROR(cs_compute_bounds(session, info, &measure));
   const cs_timings *parts = &session->timings;
   session->timings.plan = cs_now_seconds() - started - parts->passes - parts->profile;
   return CS_OK;

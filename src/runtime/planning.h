@@ -62,6 +62,10 @@ cs_status cs_divide_as_asked(cs_session *session) CS_MUST_USE;
 cs_status cs_choose_program(cs_session *session, const cs_measure_options *measure,
                             cs_program **out) CS_MUST_USE;
 
+/* Fills the bounds of the session's plan (roofline.c). */
+cs_status cs_compute_bounds(cs_session *session, const cs_device_info *info,
+                            const cs_measure_options *measure) CS_MUST_USE;
+
 /* On a CPU: takes one stream with all cores in place of the session's plan (program, choices, plan)
  * where it is faster, timed in turn, or as the profile has it; where nothing may be measured and
  * nothing is known, where it is predicted so. `measure` is what the plan was made under, `streams`

@@ -2,6 +2,7 @@
 import math
 import os
 import signal
+import statistics
 import struct
 import subprocess
 import time
@@ -272,8 +273,16 @@ class Generate(CommandTest):
         self.assertIn("Steady state, 6 pictures in requests of 2", out)
         record = harness.json.loads((self.folder / "record.json").read_text())
         self.assertEqual((record["schema"], record["count"], record["batch"]), ("convsched.generate/1", 6, 2))
-        self.assertGreater(record["compute_ms"], 0)
-        self.assertGreater(record["with_copies_ms"], 0)
+        self.assertEqual((record["dtype"], record["policy"]), ("f32", "streams"))
+        self.assertIn("--count 6", record["command"])
+        self.assertTrue(record["commit"])
+        self.assertEqual(record["device"]["backend"], "cpu")
+        for what, median in (("compute", record["compute_ms"]), ("with_copies", record["with_copies_ms"])):
+            self.assertEqual(statistics.median(record["samples_ms"][what]), median)
+            self.assertGreater(min(record["samples_ms"][what]), 0)
+        self.assertGreater(record["roofline_ms"], 0)
+        ratio = record["compute_ms"] / record["roofline_ms"]
+        self.assertIn(f"{ratio:.2f} times its roofline of {record['roofline_ms']:.3f} ms", out)
         self.assertGreaterEqual(record["wall_s"], 0)
 
 
