@@ -38,7 +38,7 @@ typedef struct cs_task {
 typedef struct cs_program {
   const cs_graph *graph; /* borrowed; outlives the program */
   cs_precision precision;
-  cs_layout *layouts; /* per graph value: the layout its producer writes */
+  cs_layout *layouts;    /* per graph value: the layout its producer writes */
   cs_division *division; /* of the nodes' batches; NULL: all are whole */
   cs_buffer *buffers;
   int n_buffers;
@@ -60,10 +60,10 @@ typedef struct cs_program {
 cs_status cs_program_lower(const cs_graph *graph, cs_precision precision, const cs_layout *layouts,
                            cs_program **out) CS_MUST_USE;
 /* The same with the batches of nodes divided (NULL: none are). A divided node has a task for each
- * part, "NAME/0", "NAME/1", …, which reads its batch entries of the inputs and waits for those alone;
- * what has to be copied for it is copied by the part. Neighbours in topological order of one list of
- * parts run part by part. Where all that write and read a value have one list, its parts are buffers
- * of their own; elsewhere they are slices of one. */
+ * part, "NAME/0", "NAME/1", …, which reads its batch entries of the inputs and waits for those
+ * alone; what has to be copied for it is copied by the part. Neighbours in topological order of one
+ * list of parts run part by part. Where all that write and read a value have one list, its parts
+ * are buffers of their own; elsewhere they are slices of one. */
 cs_status cs_program_lower_divided(const cs_graph *graph, cs_precision precision,
                                    const cs_layout *layouts, const cs_division *division,
                                    cs_program **out) CS_MUST_USE;

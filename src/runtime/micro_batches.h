@@ -17,8 +17,9 @@ typedef struct cs_undivided {
 /* ---- micro_sizes.c ---- */
 
 #define CS_MICRO_SIZES 64
-#define CS_MICRO_ALL_SIZES 4096 /* of larger batches only those of cs_micro_sizes are looked for \
-                                 */
+#define CS_MICRO_ALL_SIZES                                              \
+  4096 /* of larger batches only those of cs_micro_sizes are looked for \
+        */
 /* Half of the batch, half of that and so on, rounded up, each with what is left behind as many
  * parts of it; distinct, largest first, the batch itself left out. Returns how many. */
 int cs_micro_sizes(int64_t batch, int64_t out[CS_MICRO_SIZES]);

@@ -49,7 +49,7 @@ typedef struct cs_plan {
   cs_precision precision;
   int64_t batch;
   uint64_t seed;
-  cs_layout *layouts; /* per graph value (after passes) */
+  cs_layout *layouts;    /* per graph value (after passes) */
   cs_division *division; /* of the program's nodes; NULL: all are whole */
   int n_values;
   int n_streams;

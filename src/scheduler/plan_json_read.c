@@ -11,8 +11,8 @@
 #include "scheduler/task_labels.h"
 
 static const char *const root_keys[] = {
-    "schema", "policy",  "graph_hash",   "device",         "precision",   "batch",
-    "seed",   "streams", "predicted_us", "workspace_peak", "arena_bytes", "layouts",
+    "schema", "policy",  "graph_hash",   "device",         "precision",    "batch",
+    "seed",   "streams", "predicted_us", "workspace_peak", "arena_bytes",  "layouts",
     "tasks",  "buffers", "split",        "launch_hints",   "micro_batches"};
 static const char *const task_keys[] = {"name",     "stream", "waits",     "workspace_offset",
                                         "start_us", "end_us", "candidate", "merged",
