@@ -9,8 +9,9 @@
 #include "runtime/micro_batches.h"
 #include "runtime/search.h"
 
-#define MOST_FITTING 4        /* sizes of one operation at which something else fits */
-#define MEMORY_BOUND 0.4      /* of its time an operation takes to move its bytes */
+#define MOST_FITTING 4   /* sizes of one operation at which something else fits */
+#define LEAST_SHARE 0.01 /* of all time that an operation takes for which sizes are looked for */
+#define MEMORY_BOUND 0.4 /* of its time an operation takes to move its bytes */
 #define LEAST_CACHE_GAIN 0.05 /* of all time that tensors between neighbours take to move */
 #define AT_A_TIME 8           /* operations measured between two looks at the clock */
 
@@ -191,35 +192,46 @@ static cs_status enumerate_part(const wanted_parts *wanted, int task, int64_t en
   return enumerate(wanted, &part, wanted->session->settings.options.workspace_limit, out);
 }
 
-/* Parts of a size at which something new fits, or larger ones, below `above`, at which it still
- * does. */
-static cs_status want_largest(wanted_parts *wanted, int task, int64_t entries, int64_t most,
-                              int64_t above, const beyond_limit *beyond) {
+/* Sizes of an operation's parts at which something fits that does not fit with all entries. */
+typedef struct fitting_sizes {
+  int task;
+  double share; /* of the time of all operations that this one takes, wherever it is */
+  int64_t sizes[MOST_FITTING];
+  int n;
+} fitting_sizes;
+
+/* A size at which something new fits, or a larger one, below `above`, at which it still does. */
+static cs_status largest_fitting(const wanted_parts *wanted, int task, int64_t entries,
+                                 int64_t most, int64_t above, const beyond_limit *beyond,
+                                 int64_t *out) {
   cs_candidate_list fit = {0};
   cs_status st = CS_OK;
+  *out = entries;
   most = cs_min_i64(most, above - 1);
-  if (most > entries) {
-    CS_TRY(st, enumerate_part(wanted, task, most, &fit), done);
-    if (any_news(&fit, beyond)) entries = most;
-  }
-  st = want_parts(wanted, task, entries);
+  if (most <= entries) return CS_OK;
+  CS_TRY(st, enumerate_part(wanted, task, most, &fit), done);
+  if (any_news(&fit, beyond)) *out = most;
 done:
   cs_candidate_list_free(&fit);
   return st;
 }
 
-static cs_status look_for_fitting(wanted_parts *wanted, int task, beyond_limit *beyond) {
+static cs_status look_for_fitting(const wanted_parts *wanted, beyond_limit *beyond,
+                                  fitting_sizes *out) {
   cs_status st = CS_OK;
   cs_candidate_list fit = {0};
   int64_t sizes[CS_MICRO_SIZES], above = beyond->batch;
-  int n = cs_micro_sizes(beyond->batch, sizes), found = 0;
-  for (int i = 0; i < n && found < MOST_FITTING; i++) {
+  int n = cs_micro_sizes(beyond->batch, sizes);
+  for (int i = 0; i < n && out->n < MOST_FITTING; i++) {
     int64_t most;
     if (!none_can_fit(beyond, sizes[i])) {
-      CS_TRY(st, enumerate_part(wanted, task, sizes[i], &fit), done);
+      CS_TRY(st, enumerate_part(wanted, out->task, sizes[i], &fit), done);
       if (mark_fitting(&fit, sizes[i], beyond, &most) > 0) {
-        CS_TRY(st, want_largest(wanted, task, sizes[i], most, above, beyond), done);
-        found++;
+        CS_TRY(
+            st,
+            largest_fitting(wanted, out->task, sizes[i], most, above, beyond, &out->sizes[out->n]),
+            done);
+        out->n++;
       }
     }
     above = sizes[i];
@@ -229,10 +241,10 @@ done:
   return st;
 }
 
-static cs_status want_fitting(wanted_parts *wanted, int task) {
+static cs_status find_fitting(const wanted_parts *wanted, fitting_sizes *out) {
   cs_status st = CS_OK;
   const cs_settings *settings = &wanted->session->settings;
-  const cs_op_desc *desc = &wanted->of->program->tasks[task].desc;
+  const cs_op_desc *desc = &wanted->of->program->tasks[out->task].desc;
   const cs_backend *backend = wanted->session->device->backend;
   int64_t memory = backend->vtable->info(backend)->memory_bytes;
   beyond_limit beyond = {.batch = wanted->of->program->graph->batch,
@@ -245,11 +257,85 @@ static cs_status want_fitting(wanted_parts *wanted, int task) {
     st = cs_no_memory("candidates", beyond.all.n);
     goto done;
   }
-  st = look_for_fitting(wanted, task, &beyond);
+  st = look_for_fitting(wanted, &beyond, out);
 done:
   cs_candidate_list_free(&beyond.all);
   free(beyond.fits);
   free(beyond.news);
+  return st;
+}
+
+/* ---- Of all operations, in parallel ---- */
+
+typedef struct fitting_work {
+  const wanted_parts *wanted;
+  fitting_sizes *operations;
+} fitting_work;
+
+static cs_status find_one(void *user, int64_t index, int worker) {
+  const fitting_work *work = user;
+  (void)worker;
+  return find_fitting(work->wanted, &work->operations[index]);
+}
+
+static int by_share(const void *a, const void *b) {
+  const fitting_sizes *x = a, *y = b;
+  if (x->share != y->share) return x->share < y->share ? 1 : -1;
+  return (x->task > y->task) - (x->task < y->task);
+}
+
+/* Distinct operations that divide and take a share worth the trouble, the largest first. */
+static cs_status distinct_operations(const wanted_parts *wanted, fitting_sizes *out, int *n) {
+  cs_status st = CS_OK;
+  const cs_program *program = wanted->of->program;
+  double all = 0;
+  int kept = 0;
+  uint64_t *seen = cs_calloc((size_t)program->n_tasks, sizeof *seen);
+  *n = 0;
+  if (!seen) return cs_no_memory("operations", (size_t)program->n_tasks * sizeof *seen);
+  for (int t = 0; t < program->n_tasks; t++) {
+    char *signature = NULL;
+    double us = wanted->of->choices[t].choices[0].cold_us;
+    int i = 0;
+    all += us;
+    if (!cs_micro_divides(program, t)) continue;
+    CS_TRY(st, cs_op_signature(&program->tasks[t].desc, &signature), done);
+    uint64_t key = cs_hash_string(CS_HASH_SEED, signature);
+    free(signature);
+    while (i < *n && seen[i] != key) i++;
+    if (i == *n) {
+      seen[i] = key;
+      out[(*n)++] = (fitting_sizes){.task = t};
+    }
+    out[i].share += us;
+  }
+  qsort(out, (size_t)*n, sizeof *out, by_share);
+  for (int i = 0; i < *n; i++) {
+    out[i].share /= all;
+    kept += out[i].share >= LEAST_SHARE;
+  }
+  *n = kept;
+done:
+  free(seen);
+  return st;
+}
+
+static cs_status want_fitting(wanted_parts *wanted) {
+  cs_status st = CS_OK;
+  size_t most = (size_t)wanted->of->program->n_tasks;
+  fitting_work work = {.wanted = wanted, .operations = cs_calloc(most, sizeof *work.operations)};
+  int n = 0;
+  if (!work.operations) return cs_no_memory("operations", most * sizeof *work.operations);
+  CS_TRY(st, distinct_operations(wanted, work.operations, &n), done);
+  CS_TRY(st, cs_parallel_stage("looking for micro-batches", "operations", n, 0, find_one, &work),
+         done);
+  for (int i = 0; i < n; i++) {
+    for (int k = 0; k < work.operations[i].n; k++) {
+      CS_TRY(st, want_parts(wanted, work.operations[i].task, work.operations[i].sizes[k]), done);
+    }
+  }
+done:
+  free(work.operations);
   return st;
 }
 
@@ -323,32 +409,6 @@ static cs_status want_resident(wanted_parts *wanted) {
 
 /* ---- Measuring ---- */
 
-/* The first task of each distinct operation. */
-static cs_status want_all_fitting(wanted_parts *wanted) {
-  cs_status st = CS_OK;
-  const cs_program *program = wanted->of->program;
-  size_t n = (size_t)program->n_tasks;
-  uint64_t *seen = cs_calloc(n, sizeof *seen);
-  int n_seen = 0;
-  if (!seen) return cs_no_memory("operations", n * sizeof *seen);
-  for (int t = 0; t < program->n_tasks && st == CS_OK; t++) {
-    char *signature = NULL;
-    if (!cs_micro_divides(program, t)) continue;
-    CS_TRY(st, cs_op_signature(&program->tasks[t].desc, &signature), done);
-    uint64_t key = cs_hash_string(CS_HASH_SEED, signature);
-    free(signature);
-    int i = 0;
-    while (i < n_seen && seen[i] != key) i++;
-    if (i < n_seen) continue;
-    seen[n_seen++] = key;
-    CS_TRY(st, cs_session_check_cancelled(wanted->session, "looking for micro-batches"), done);
-    st = want_fitting(wanted, t);
-  }
-done:
-  free(seen);
-  return st;
-}
-
 static cs_status measure_wanted(const wanted_parts *wanted, double seconds,
                                 cs_micro_measured *out) {
   cs_session *session = wanted->session;
@@ -388,7 +448,8 @@ cs_status cs_micro_measure(cs_session *session, const cs_undivided *of, cs_micro
   double seconds = session->settings.options.search_seconds;
   if (seconds < 0) seconds = CS_SEARCH_SECONDS;
   out->complete = true;
-  CS_TRY(st, want_all_fitting(&wanted), done);
+  CS_TRY(st, cs_session_check_cancelled(session, "looking for micro-batches"), done);
+  CS_TRY(st, want_fitting(&wanted), done);
   CS_TRY(st, want_resident(&wanted), done);
   cs_log(&session->device->logger, CS_LOG_DEBUG, "micro-batches: %zu sizes of parts wanted",
          wanted.n);
