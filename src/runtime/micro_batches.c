@@ -119,7 +119,7 @@ static cs_status add_parts(const cs_session *session, const undivided *u, int ta
   cs_op_desc part = cs_micro_desc(desc, entries);
   CS_RETURN_IF_ERROR(cs_choices_of_desc(session->device->profile, &part, &session->settings,
                                         u->measure.threads, &choices));
-  cs_status st = cs_grow(ways, capacity, (size_t)(op->n_ways + choices.n), sizeof **ways);
+  cs_status st = cs_grow(ways, capacity, (size_t)op->n_ways + (size_t)choices.n, sizeof **ways);
   if (st == CS_OK) add_ways(&choices, entries, op, *ways);
   cs_choices_clear(&choices);
   return st;
@@ -302,7 +302,7 @@ static cs_status compare(cs_session *session, const cs_timed_program programs[2]
  * end must be below 1 for it to be taken. */
 static cs_status measure_pair(cs_session *session, const cs_timed_program programs[2],
                               const cs_timed_pair *key, cs_ratio *ratio) {
-  cs_timed_samples samples;
+  cs_timed_samples samples = {.n = 0};
   cs_stats of_whole, of_divided;
   double end;
   cs_profile *profile = session->device->profile;
@@ -347,7 +347,7 @@ static cs_status choose(cs_session *session, const undivided *u, divided *d) {
   cs_timed_pair key = {0};
   cs_timed_program programs[2] = {{planned->program, planned->choices, planned->plan},
                                   {d->program, d->choices, d->plan}};
-  double us[2];
+  double us[2] = {planned->plan->predicted_us, d->plan->predicted_us};
   CS_TRY(st, cs_timed_programs_name(session, programs, names, "micro-batches", &key), done);
   cs_timed_pair_find(profile, &key, us, &d->trial.known);
   if (cs_may_time_programs(session) && (!d->trial.known || session->settings.options.refresh)) {

@@ -44,8 +44,8 @@ static void scale(const cs_op_desc *desc, double factor) {
   char *signature = NULL;
   assert_ok(cs_op_signature(desc, &signature));
   const cs_op_profile *known = cs_profile_find(test_device->profile, signature);
-  int n = known ? known->n_records : 0;
-  assert_true(n > 0);
+  if (!known || known->n_records == 0) fail_msg("%s: not measured", signature);
+  int n = known->n_records;
   cs_candidate *candidates = calloc((size_t)n, sizeof *candidates);
   cs_measurement *measured = calloc((size_t)n, sizeof *measured);
   for (int i = 0; i < n; i++) {

@@ -218,7 +218,7 @@ static double cost_of_result(const cs_micro_problem *p, const cs_micro_result *r
     for (int first = end - 1; first >= 0; first--) {
       const cs_micro_parts *parts = &result->parts[end - 1], *other = &result->parts[first];
       if (parts->n != other->n ||
-          memcmp(parts->sizes, other->sizes, sizeof(int64_t) * (size_t)parts->n))
+          memcmp(parts->sizes, other->sizes, sizeof(int64_t) * (size_t)parts->n) != 0)
         break;
       double sum = 0;
       for (int i = 0; i < parts->n; i++) sum += cost_of_part(p, first, end, parts->sizes[i]);
