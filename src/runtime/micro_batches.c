@@ -463,6 +463,18 @@ static cs_status best_layouts(cs_session *session, const cs_measure_options *mea
 
 /* ---- All ---- */
 
+/* A divided program that holds no limit, or has no room beside the plan there is, is none. */
+static cs_status give_up(const cs_session *session, int streams, cs_status st) {
+  cs_code code = cs_status_code(st);
+  if (code != CS_CODE_NOT_FOUND && code != CS_CODE_BAD_INPUT && code != CS_CODE_NO_MEMORY) {
+    return st;
+  }
+  cs_log(&session->device->logger, CS_LOG_INFO, "no micro-batches on %d stream%s: %s", streams,
+         streams > 1 ? "s" : "", cs_status_message(st));
+  cs_status_free(st);
+  return CS_OK;
+}
+
 static cs_status try_division(cs_session *session, const undivided *u, int streams) {
   divided d = {0};
   cs_status st = CS_OK;
@@ -478,7 +490,7 @@ static cs_status try_division(cs_session *session, const undivided *u, int strea
   session->micro.trials[session->micro.n_trials++] = d.trial;
 done:
   divided_free(&d);
-  return st;
+  return give_up(session, streams, st);
 }
 
 static bool is_wanted(const cs_session *session) {
