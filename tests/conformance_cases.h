@@ -435,6 +435,12 @@ static inline void cc_all_conv_transpose(cc_context *x) {
                     CC_BIAS, CS_ACT_RELU);
   cc_conv_transpose(x, "convt_rgb_tanh", CC4(1, 16, 8, 8), CC3(3, 4, 4), two, p1, one, zero, 1,
                     CC_BIAS, CS_ACT_TANH);
+  cc_conv_transpose(x, "convt_rgb_64", CC4(2, 64, 7, 35), CC3(3, 4, 4), two, p1, one, zero, 1,
+                    CC_BIAS, CS_ACT_TANH);
+  cc_conv_transpose(x, "convt_gray_5x5", CC4(3, 24, 7, 7), CC3(1, 5, 5), two, CC4(2, 2, 2, 2), one,
+                    one, 1, CC_BIAS, CS_ACT_SIGMOID);
+  cc_conv_transpose(x, "convt_latent_128", CC4(9, 128, 1, 1), CC3(24, 4, 4), one, none, one, zero,
+                    1, CC_BIAS, CS_ACT_RELU);
   cc_conv_transpose(x, "convt_3x3_s1", CC4(1, 16, 6, 6), CC3(16, 3, 3), one, p1, one, zero, 1,
                     CC_BIAS, CS_ACT_NONE);
   cc_conv_transpose(x, "convt_output_padding", CC4(1, 16, 5, 5), CC3(16, 3, 3), two, p1, one, one,

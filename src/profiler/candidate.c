@@ -60,9 +60,10 @@ void cs_candidate_list_free(cs_candidate_list *list) {
 /* ---- Which operations have which candidates ---- */
 
 /* Until 6 all operations; 7 and 8: strips of depthwise convolutions (cuda.depthwise_strip), whose
- * variants 8 changed; 9: transposed convolutions on the CPU as a product and by gathering. */
+ * variants 8 changed; 9: transposed convolutions on the CPU as a product and by gathering; 10: on
+ * CUDA those to few channels, and those of one pixel as dense layers. */
 int cs_candidates_since(const char *signature) {
-  if (strncmp(signature, "ConvTranspose ", 14) == 0) return 9;
+  if (strncmp(signature, "ConvTranspose ", 14) == 0) return 10;
   const char *groups = strncmp(signature, "Conv ", 5) == 0 ? strstr(signature, " g=") : NULL;
   return groups && strtol(groups + 3, NULL, 10) > 1 ? 8 : 6;
 }

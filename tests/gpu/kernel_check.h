@@ -84,11 +84,11 @@ typedef struct kc_run {
   int64_t elements;
 } kc_run;
 
-static inline kc_run kc_run_create(const conformance_case *c) {
+/* All but what the reference makes of it; `doubles`: the inputs, which the caller frees. */
+static inline kc_run kc_run_begin(const conformance_case *c, double *doubles[CS_MAX_OP_INPUTS]) {
   kc_run run = {.c = c};
   const cs_op_desc *d = &c->desc;
   uint64_t stream = cs_hash_string(CS_HASH_SEED, c->name);
-  double *doubles[CS_MAX_OP_INPUTS] = {0};
   for (int i = 0; i < d->n_inputs; i++) {
     int64_t n = kc_elements(&d->inputs[i].shape);
     float *values = kc_random(n, stream + (uint64_t)i, 1.0, d->inputs[i].dtype);
@@ -111,10 +111,52 @@ static inline kc_run kc_run_create(const conformance_case *c) {
   run.elements = kc_elements(&d->output.shape);
   run.value = kc_alloc((size_t)run.elements * sizeof(double));
   run.magnitude = kc_alloc((size_t)run.elements * sizeof(double));
-  cs_status st = cs_reference_run(d, (const double *const *)doubles, run.weight, run.bias,
+  return run;
+}
+
+static inline kc_run kc_run_create(const conformance_case *c) {
+  double *doubles[CS_MAX_OP_INPUTS] = {0};
+  kc_run run = kc_run_begin(c, doubles);
+  cs_status st = cs_reference_run(&c->desc, (const double *const *)doubles, run.weight, run.bias,
                                   run.value, run.magnitude, 0);
   if (st != CS_OK) abort();
+  for (int i = 0; i < c->desc.n_inputs; i++) free(doubles[i]);
+  return run;
+}
+
+static inline kc_region kc_region_of(const void *values, int64_t bytes) {
+  kc_region region = kc_region_create(bytes);
+  if (values) memcpy(region.host + KC_GUARD, values, (size_t)bytes);
+  kc_upload(&region);
+  return region;
+}
+
+static inline void kc_move(kc_region *from, void *to) {
+  unsigned char *now = kc_download(from);
+  memcpy(to, now + KC_GUARD, from->bytes);
+  free(now);
+  kc_region_free(from);
+}
+
+/* The reference is the device's: the plain C one would take long. */
+static inline kc_run kc_run_create_large(const conformance_case *c) {
+  const cs_op_desc *d = &c->desc;
+  double *doubles[CS_MAX_OP_INPUTS] = {0};
+  kc_run run = kc_run_begin(c, doubles);
   for (int i = 0; i < d->n_inputs; i++) free(doubles[i]);
+  int64_t floats = (int64_t)sizeof(float), bytes = run.elements * (int64_t)sizeof(double);
+  kc_region weight = kc_region_of(run.weight, cs_op_weight_elements(d) * floats);
+  kc_region bias = kc_region_of(run.bias, cs_op_bias_elements(d) * floats);
+  kc_region value = kc_region_create(bytes), magnitude = kc_region_create(bytes);
+  cs_status st = cs_cuda_reference_launch(
+      d, run.in, run.weight ? (const float *)(weight.base + KC_GUARD) : NULL,
+      run.bias ? (const float *)(bias.base + KC_GUARD) : NULL, (double *)(value.base + KC_GUARD),
+      (double *)(magnitude.base + KC_GUARD), 0);
+  if (st != CS_OK) abort();
+  kc_move(&value, run.value);
+  kc_move(&magnitude, run.magnitude);
+  kc_region_free(&weight);
+  kc_region_free(&bias);
   return run;
 }
 

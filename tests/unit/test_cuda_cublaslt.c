@@ -186,6 +186,52 @@ static void a_matmul_is_a_product_of_each_image(void **state) {
   assert_int_equal(cs_cublaslt_bias_offset(&p), -1);
 }
 
+/* A generator's first: 10 channels of one pixel, 6 filters of 2 × 3. */
+static cs_op_desc of_one_pixel(cs_layout layout) {
+  cs_shape x = {.rank = 4, .dims = {5, 10, 1, 1}}, y = {.rank = 4, .dims = {5, 6, 2, 3}};
+  cs_op_desc d = {.op = CS_OP_CONV_TRANSPOSE, .precision = CS_PRECISION_F16, .has_bias = true};
+  d.n_inputs = 1;
+  d.activation.kind = CS_ACT_RELU;
+  d.attrs.conv = (cs_conv_attrs){.out_channels = 6,
+                                 .group = 1,
+                                 .kernel = {2, 3},
+                                 .strides = {1, 1},
+                                 .dilations = {1, 1},
+                                 .bias = true};
+  d.inputs[0] = cs_tensor_dense(&x, CS_DTYPE_F16, layout);
+  d.output = cs_tensor_dense(&y, CS_DTYPE_F16, layout);
+  return d;
+}
+
+/* Every output is one of the product, in the order in which they lie in memory. */
+static void a_transposed_convolution_of_a_pixel_is_a_product(void **state) {
+  (void)state;
+  float weight[10 * 6 * 6], bias[6]; /* [channel][filter][tap] */
+  for (int i = 0; i < 10 * 6 * 6; i++) weight[i] = (float)i;
+  for (int i = 0; i < 6; i++) bias[i] = -1.0f - (float)i;
+  for (int layout = CS_LAYOUT_NCHW; layout <= CS_LAYOUT_NHWC; layout++) {
+    cs_exec e = {.kind = CS_EXEC_CUBLASLT, .desc = of_one_pixel((cs_layout)layout)};
+    assert_null(cs_cublaslt_problem_make(&e.desc, &e.product));
+    assert_true(e.product.m == 36 && e.product.n == 5 && e.product.k == 10);
+    assert_true(e.product.b.pitch == 10 && e.product.d.pitch == 36 && !e.product.convolution);
+    assert_int_equal(e.product.epilogue, CUBLASLT_EPILOGUE_RELU_BIAS);
+    cs_exec_plan_weights(&e);
+    uint16_t *packed = malloc((size_t)e.weight_bytes);
+    memset(packed, 0xFF, (size_t)e.weight_bytes);
+    ok(cs_exec_pack_weights(&e, weight, bias, packed));
+    for (int o = 0; o < 36; o++) {
+      int filter = layout == CS_LAYOUT_NHWC ? o % 6 : o / 6;
+      int tap = layout == CS_LAYOUT_NHWC ? o / 6 : o % 6;
+      for (int c = 0; c < 16; c++) {
+        float wanted = c < 10 ? weight[(c * 6 + filter) * 6 + tap] : 0;
+        assert_int_equal(packed[o * 16 + c], cs_f32_to_f16(wanted));
+      }
+      assert_int_equal(packed[e.bias_offset / 2 + o], cs_f32_to_f16(bias[filter]));
+    }
+    free(packed);
+  }
+}
+
 static void refused(cs_op_desc d, const char *why) {
   cs_cublaslt_problem p;
   const char *found = cs_cublaslt_problem_make(&d, &p);
@@ -213,6 +259,12 @@ static void what_is_no_product_is_refused_with_a_reason(void **state) {
   d = conv(CS_LAYOUT_NHWC, 0);
   d.output.strides[2] += 8; /* rows of the image further apart than their pixels */
   refused(d, "output pixels");
+  d = of_one_pixel(CS_LAYOUT_NHWC);
+  d.output.strides[3] += 2; /* outputs of a pixel that are a slice */
+  refused(d, "neither");
+  d = of_one_pixel(CS_LAYOUT_NHWC);
+  d.inputs[0].shape.dims[3] = 2;
+  refused(d, "neither");
   const cs_shape a = {4, {2, 3, 16, 24}}, y = {4, {2, 3, 16, 40}};
   refused(matmul(a, (cs_shape){4, {2, 1, 24, 40}}, y), "second factor");
   refused(matmul((cs_shape){3, {3, 16, 24}}, (cs_shape){4, {2, 3, 24, 40}}, y), "first factor");
@@ -291,6 +343,7 @@ int main(void) {
       cmocka_unit_test(a_gemm_is_a_product_of_transposed_weights),
       cmocka_unit_test(pixels_are_rows_also_of_a_slice),
       cmocka_unit_test(a_matmul_is_a_product_of_each_image),
+      cmocka_unit_test(a_transposed_convolution_of_a_pixel_is_a_product),
       cmocka_unit_test(a_constant_factor_is_packed_as_it_is),
       cmocka_unit_test(what_is_no_product_is_refused_with_a_reason),
       cmocka_unit_test(weights_are_padded_rows_and_the_bias),

@@ -195,6 +195,74 @@ static void variants_are_found_by_id(void **state) {
   cs_status_free(st);
 }
 
+/* Transposed, kernel × kernel, padded by `pad`. */
+static cs_op_desc transposed(cs_shape in, int64_t filters, int64_t kernel, int64_t stride,
+                             int64_t pad, cs_precision precision) {
+  cs_op_desc d = {.op = CS_OP_CONV_TRANSPOSE, .precision = precision, .n_inputs = 1};
+  cs_shape out = {.rank = 4, .dims = {in.dims[0], filters}};
+  d.attrs.conv = (cs_conv_attrs){.out_channels = filters,
+                                 .group = 1,
+                                 .kernel = {kernel, kernel},
+                                 .strides = {stride, stride},
+                                 .pads = {pad, pad, pad, pad},
+                                 .dilations = {1, 1}};
+  for (int axis = 2; axis < 4; axis++)
+    out.dims[axis] = (in.dims[axis] - 1) * stride - 2 * pad + kernel;
+  cs_dtype dtype = cs_precision_storage(precision);
+  d.inputs[0] = cs_tensor_dense(&in, dtype, CS_LAYOUT_NHWC);
+  d.output = cs_tensor_dense(&out, dtype, CS_LAYOUT_NHWC);
+  return d;
+}
+
+static void generators_last_layers_have_a_kernel_of_their_own(void **state) {
+  (void)state;
+  static const char family[] = "cuda.mma_few_t.";
+  const cs_precision precisions[] = {CS_PRECISION_TF32, CS_PRECISION_F16, CS_PRECISION_BF16};
+  const cs_shape in = {4, {7, 64, 32, 32}}, odd = {4, {7, 63, 32, 32}}, deep = {4, {1, 2048, 4, 4}};
+  for (int i = 0; i < 3; i++) {
+    cs_precision precision = precisions[i];
+    cs_op_desc d = transposed(in, 3, 4, 2, 1, precision);
+    assert_int_equal(count(&d, family), 3);
+    d.output.strides[0] += 5, d.output.strides[2] += 5; /* any view */
+    assert_int_equal(count(&d, family), 3);
+    d = transposed(in, 8, 4, 2, 1, precision);
+    assert_int_equal(count(&d, family), 1);
+    d = transposed(in, 1, 5, 2, 2, precision);
+    assert_int_equal(count(&d, family), 1);
+    cs_op_desc left[] = {
+        transposed(in, 9, 4, 2, 1, precision),  transposed(in, 3, 4, 1, 1, precision),
+        transposed(in, 3, 2, 2, 0, precision),  transposed(in, 3, 6, 2, 2, precision),
+        transposed(odd, 3, 4, 2, 1, precision), transposed(deep, 3, 4, 2, 1, precision),
+        transposed(in, 3, 4, 2, 1, precision),
+    };
+    left[6].inputs[0].alignment = 8;
+    for (size_t l = 0; l < sizeof left / sizeof *left; l++)
+      assert_int_equal(count(&left[l], family), 0);
+  }
+  cs_op_desc plain = transposed(in, 3, 4, 2, 1, CS_PRECISION_F32);
+  assert_int_equal(count(&plain, family), 0);
+}
+
+/* A generator's first: as a convolution nearly all products would be with padding. */
+static void a_pixel_is_taken_as_a_dense_layer(void **state) {
+  (void)state;
+  const cs_shape in = {4, {250, 100, 1, 1}}, vectors = {4, {250, 128, 1, 1}};
+  cs_op_desc tf32 = transposed(in, 512, 4, 1, 0, CS_PRECISION_TF32);
+  cs_op_desc f16 = transposed(vectors, 512, 4, 1, 0, CS_PRECISION_F16);
+  cs_op_desc halves = transposed(in, 512, 4, 1, 0, CS_PRECISION_F16); /* no 16-byte vectors */
+  assert_true(count(&tf32, "cuda.mma_pixel_t.v1-") > 0);
+  assert_true(count(&f16, "cuda.mma_pixel_t.v1-") > 0);
+  assert_int_equal(count(&halves, "cuda.mma_pixel_t."), 0);
+  cs_op_desc *all[] = {&tf32, &f16, &halves};
+  for (int i = 0; i < 3; i++) {
+    assert_int_equal(count(all[i], "cuda.mma_t."), 0);
+    assert_true(count(all[i], "cuda.gemm_t.") > 0);
+  }
+  cs_op_desc two = transposed((cs_shape){4, {250, 128, 1, 2}}, 64, 4, 2, 1, CS_PRECISION_F16);
+  assert_int_equal(count(&two, "cuda.mma_pixel_t."), 0);
+  assert_true(count(&two, "cuda.mma_t.") > 0);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(tensor_cores_take_no_padding_past_32_bits),
@@ -203,6 +271,8 @@ int main(void) {
       cmocka_unit_test(prologues_are_taken_by_tensor_cores_alone),
       cmocka_unit_test(variants_are_found_by_id),
       cmocka_unit_test(packed_scales_and_shifts_end_in_zeros),
+      cmocka_unit_test(generators_last_layers_have_a_kernel_of_their_own),
+      cmocka_unit_test(a_pixel_is_taken_as_a_dense_layer),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -333,7 +333,8 @@ static void test_candidates_since(void **state) {
   assert_int_equal(cs_candidates_since(dense), 6);
   assert_int_equal(cs_candidates_since(plain), 6);
   assert_int_equal(cs_candidates_since(depthwise), 8);
-  assert_int_equal(cs_candidates_since("ConvTranspose f32 x=1x32x4x4/nhwc y=1x16x8x8/nhwc g=1"), 9);
+  assert_int_equal(cs_candidates_since("ConvTranspose f32 x=1x32x4x4/nhwc y=1x16x8x8/nhwc g=1"),
+                   10);
   assert_int_equal(cs_candidates_since("MaxPool f16 x=1x32x8x8/nhwc y=1x32x4x4/nhwc"), 6);
   assert_int_equal(cs_candidates_since("Schedule f16 n=56 6ab1554c5b397a42"), 6);
 }

@@ -40,4 +40,12 @@
   X("64x64x4s2", 64, 64, TmaTile<64, 64, 4, 1, 3, 2>)    \
   X("64x64x4s4", 64, 64, TmaTile<64, 64, 4, 1, 3, 4>)
 
+/* X(name, pixels, filters, a tile above, tile): for transposed convolutions of many pixels alone,
+ * of operations that the tile above is for. How fast shared memory is filled is what bounds those,
+ * and the larger a tile is, the less goes there. */
+#define CS_TMA_LARGE_TILES(X)                                       \
+  X("256x128x4", 256, 128, "128x128x3", TmaTile<256, 128, 4, 2, 1>) \
+  X("256x64x4", 256, 64, "128x64x4", TmaTile<256, 64, 4, 2, 1>)     \
+  X("256x64x2", 256, 64, "128x64x4", TmaTile<256, 64, 2, 2, 2>)
+
 #endif

@@ -20,12 +20,25 @@ const TmaVariant kVariants[] = {
     CS_TMA_TILES(CS_TMA_VARIANT)
 #undef CS_TMA_VARIANT
 };
+/* Of conv_transposed.cu, which names them; not offered for a convolution. */
+const TmaVariant kLarge[] = {
+#define CS_TMA_VARIANT(name, m, n, ...) {CS_TMA_ID name, m, n, 1},
+    CS_TMA_LARGE_TILES(CS_TMA_VARIANT)
+#undef CS_TMA_VARIANT
+};
 constexpr int kVariantCount = (int)(sizeof kVariants / sizeof *kVariants);
+constexpr int kLargeCount = (int)(sizeof kLarge / sizeof *kLarge);
 
+/* Large ones behind the others; -1: none. */
 int variant_of(const char *id) {
   for (int v = 0; v < kVariantCount; v++)
     if (strcmp(id, kVariants[v].id) == 0) return v;
+  for (int v = 0; v < kLargeCount; v++)
+    if (strcmp(id, kLarge[v].id) == 0) return kVariantCount + v;
   return -1;
+}
+const TmaVariant &variant_at(int v) {
+  return v < kVariantCount ? kVariants[v] : kLarge[v - kVariantCount];
 }
 
 /* wgmma was compiled in, and the current device has it: sm_90a is for compute capability 9.0. */
@@ -193,17 +206,20 @@ cs_status launch_variant(cs_dtype dtype, int variant, const cs_cuda_merge_part *
                          cudaStream_t stream) {
   TmaParams params = {};
   for (int i = 0; i < n; i++) {
-    CS_RETURN_IF_ERROR(part_of(&parts[i], &kVariants[variant], &params.part[params.n]));
+    CS_RETURN_IF_ERROR(part_of(&parts[i], &variant_at(variant), &params.part[params.n]));
     params.n += params.part[params.n].rows > 0;
   }
   int64_t blocks =
-      arrange(params.part, params.n, kVariants[variant].rows, kVariants[variant].split);
+      arrange(params.part, params.n, variant_at(variant).rows, variant_at(variant).split);
   if (blocks == 0) return CS_OK;
   if (blocks > INT32_MAX) return too_many_blocks("conv_tma", blocks);
   return by_dtype(dtype, [&](auto type) {
     static constexpr TileLauncher launchers[] = {
 #define CS_TMA_LAUNCHER(name, m, n, ...) launch_tile<decltype(type), __VA_ARGS__>,
         CS_TMA_TILES(CS_TMA_LAUNCHER)
+#undef CS_TMA_LAUNCHER
+#define CS_TMA_LAUNCHER(name, m, n, above, ...) launch_tile<decltype(type), __VA_ARGS__>,
+            CS_TMA_LARGE_TILES(CS_TMA_LAUNCHER)
 #undef CS_TMA_LAUNCHER
     };
     return launchers[variant](params, blocks, stream);

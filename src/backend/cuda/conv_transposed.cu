@@ -1,9 +1,14 @@
 /* Transposed convolutions by kernels that are there already. Outputs of one remainder by the stride
  * get their sums through taps of one remainder: they are an ordinary convolution of the input, and
  * all of them are one launch of several parts (conv_mma.cu, conv_tma.cu). Of an input of one pixel
- * every output is a product of its own: that is a dense layer (gemm.cu). */
+ * every output is a product of its own: that is a dense layer (dense_layer.h), by gemm.cu or, as a
+ * 1x1 convolution to all of an image's outputs, by the same kernels as the others. */
 #include "backend/cuda/conv_tiles.h"
 #include "backend/cuda/kernel_util.cuh"
+
+extern "C" {
+#include "backend/cuda/dense_layer.h"
+}
 
 namespace {
 
@@ -50,7 +55,9 @@ int64_t aligned_at(int64_t alignment, int64_t bytes) {
 /* Returns how many there are; 0: not to be had as CS_CUDA_MERGE_MOST or fewer. */
 int split(const cs_op_desc *desc, SubConvolution out[CS_CUDA_MERGE_MOST]) {
   const cs_conv_attrs *conv = &desc->attrs.conv;
+  cs_op_desc dense;
   int n = 0;
+  if (cs_dense_layer(desc, &dense)) return 0; /* most products would be with padding */
   if (desc->op != CS_OP_CONV_TRANSPOSE || conv->group != 1 || desc->has_residual ||
       desc->output.shape.rank != 4 || conv->strides[0] > CS_CUDA_MERGE_MOST ||
       conv->strides[1] > CS_CUDA_MERGE_MOST / conv->strides[0])
@@ -70,7 +77,10 @@ int split(const cs_op_desc *desc, SubConvolution out[CS_CUDA_MERGE_MOST]) {
 
 struct Way {
   const char *id, *base; /* base: what computes the convolutions */
+  const char *above;     /* a large tile's: the one whose operations it is for */
+  int rows;              /* … its output pixels */
 };
+constexpr int64_t kTilesLeast = 132; /* large ones: so many as there are SMs, usually */
 const Way kMma[] = {
 #define CS_WAY(name, m, n, ...) {"cuda.mma_t.v1-" name, CS_MMA_ID name},
     CS_MMA_TILES(CS_WAY)
@@ -80,10 +90,24 @@ const Way kTma[] = {
 #define CS_WAY(name, m, n, ...) {"cuda.tma_t.v1-" name, CS_TMA_ID name},
     CS_TMA_TILES(CS_WAY)
 #undef CS_WAY
+#define CS_WAY(name, m, n, above, ...) {"cuda.tma_t.v1-" name, CS_TMA_ID name, CS_TMA_ID above, m},
+        CS_TMA_LARGE_TILES(CS_WAY)
+#undef CS_WAY
 };
 const Way kGemm[] = {{"cuda.gemm_t.warp.v1", "cuda.gemm.warp.v1"},
                      {"cuda.gemm_t.block.v1", "cuda.gemm.block.v1"},
                      {"cuda.gemm_t.tile.v1", "cuda.gemm.tile.v1"}};
+
+const Way kMmaPixel[] = {
+#define CS_WAY(name, m, n, ...) {"cuda.mma_pixel_t.v1-" name, CS_MMA_ID name},
+    CS_MMA_TILES(CS_WAY)
+#undef CS_WAY
+};
+const Way kTmaPixel[] = {
+#define CS_WAY(name, m, n, ...) {"cuda.tma_pixel_t.v1-" name, CS_TMA_ID name},
+    CS_TMA_TILES(CS_WAY)
+#undef CS_WAY
+};
 
 template <int N>
 const char *base_of(const Way (&ways)[N], const char *id) {
@@ -106,6 +130,12 @@ struct Offered {
   }
 };
 
+bool computes(const Way &way, const Offered &offered, const cs_op_desc *part) {
+  if (way.above == nullptr) return offered.has(way.base);
+  const int64_t *dims = part->output.shape.dims;
+  return offered.has(way.above) && dims[0] * dims[2] * dims[3] >= kTilesLeast * way.rows;
+}
+
 /* FAMILY: of convolutions, with several in a launch. */
 template <const KernelFamily &FAMILY, const auto &WAYS>
 struct AsConvolutions {
@@ -115,7 +145,8 @@ struct AsConvolutions {
     int count = 0, n = split(desc, parts), takers[kWays] = {}; /* parts that each way computes */
     for (int i = 0; i < n; i++) {
       Offered offered(FAMILY, &parts[i].desc);
-      for (int way = 0; way < kWays; way++) takers[way] += offered.has(WAYS[way].base);
+      for (int way = 0; way < kWays; way++)
+        takers[way] += computes(WAYS[way], offered, &parts[i].desc);
     }
     for (int way = 0; way < kWays; way++)
       if (n > 0 && takers[way] == n) add_variant(ids, capacity, &count, WAYS[way].id);
@@ -178,84 +209,73 @@ struct AsConvolutions {
 
 /* ---- As a dense layer ---- */
 
-/* Outputs in the order in which they lie in memory. */
-struct DenseLayer {
-  cs_op_desc desc;
-  bool channels_last;
-};
-
-bool strides_are(const cs_tensor_desc *tensor, int64_t c, int64_t h, int64_t w) {
-  return tensor->strides[1] == c && tensor->strides[2] == h && tensor->strides[3] == w;
+/* The layer as a family takes it; false: the operation is none. */
+bool as_gemm(const cs_op_desc *desc, cs_op_desc *out) {
+  return cs_dense_layer(desc, out);
 }
 
-/* False: the input has more than a pixel, or the outputs of an image are not one row. */
-bool as_dense(const cs_op_desc *desc, DenseLayer *out) {
-  const cs_conv_attrs *conv = &desc->attrs.conv;
-  const cs_tensor_desc *x = &desc->inputs[0], *y = &desc->output;
-  if (desc->op != CS_OP_CONV_TRANSPOSE || conv->group != 1 || desc->has_residual ||
-      y->shape.rank != 4 || x->shape.dims[2] != 1 || x->shape.dims[3] != 1)
-    return false;
-  int64_t filters = conv->out_channels, height = y->shape.dims[2], width = y->shape.dims[3];
-  bool whole = height == conv->kernel[0] && width == conv->kernel[1] && conv->pads[0] == 0 &&
-               conv->pads[1] == 0 && conv->dilations[0] == 1 && conv->dilations[1] == 1;
-  out->channels_last = strides_are(y, 1, width * filters, filters);
-  if (!whole || !(out->channels_last || strides_are(y, height * width, width, 1))) return false;
-  out->desc = *desc;
-  out->desc.op = CS_OP_GEMM;
-  out->desc.inputs[0].shape.rank = out->desc.output.shape.rank = 2;
-  out->desc.output.shape.dims[1] = filters * height * width;
-  out->desc.output.strides[1] = 1;
+bool as_pointwise(const cs_op_desc *desc, cs_op_desc *out) {
+  if (!cs_dense_layer(desc, out)) return false;
+  int64_t outputs = out->output.shape.dims[1];
+  out->op = CS_OP_CONV;
+  out->attrs.conv = {};
+  out->attrs.conv.out_channels = outputs, out->attrs.conv.group = 1;
+  for (int axis = 0; axis < 2; axis++)
+    out->attrs.conv.kernel[axis] = out->attrs.conv.strides[axis] = out->attrs.conv.dilations[axis] =
+        1;
+  for (cs_tensor_desc *tensor : {&out->inputs[0], &out->output}) {
+    tensor->layout = CS_LAYOUT_NHWC;
+    tensor->shape.rank = 4;
+    for (int axis = 2; axis < 4; axis++)
+      tensor->shape.dims[axis] = 1, tensor->strides[axis] = tensor->strides[0];
+  }
   return true;
 }
 
+template <const KernelFamily &FAMILY, const auto &WAYS,
+          bool (*AS)(const cs_op_desc *, cs_op_desc *)>
 struct AsDense {
   static int variants(const cs_op_desc *desc, const char **ids, int capacity) {
-    DenseLayer dense;
+    cs_op_desc dense;
     int count = 0;
-    if (!as_dense(desc, &dense)) return 0;
-    Offered offered(cs_gemm_family, &dense.desc);
-    for (const Way &way : kGemm)
+    if (!AS(desc, &dense)) return 0;
+    Offered offered(FAMILY, &dense);
+    for (const Way &way : WAYS)
       if (offered.has(way.base)) add_variant(ids, capacity, &count, way.id);
     return count;
   }
 
   static int64_t weight_bytes(const cs_op_desc *desc) {
-    DenseLayer dense;
-    return as_dense(desc, &dense) ? cs_gemm_family.weight_bytes(&dense.desc) : 0;
+    cs_op_desc dense;
+    return AS(desc, &dense) ? FAMILY.weight_bytes(&dense) : 0;
   }
 
   static cs_status pack(const cs_op_desc *desc, const float *weight, const float *bias,
                         void *host_out) {
-    DenseLayer dense;
-    if (!as_dense(desc, &dense)) return CS_OK; /* not offered */
-    int64_t filters = desc->attrs.conv.out_channels, channels = desc->inputs[0].shape.dims[1];
-    int64_t outputs = dense.desc.output.shape.dims[1], taps = outputs / filters;
-    float *own = static_cast<float *>(cs_calloc((size_t)(outputs * (channels + 1)), sizeof(float)));
-    if (!own) return cs_no_memory("weights", (size_t)(outputs * (channels + 1)) * sizeof(float));
-    float *own_bias = own + outputs * channels;
-    for (int64_t o = 0; o < outputs; o++) {
-      int64_t filter = dense.channels_last ? o % filters : o / taps;
-      int64_t tap = dense.channels_last ? o / filters : o % taps;
-      if (desc->has_bias) own_bias[o] = bias[filter];
-      for (int64_t c = 0; c < channels; c++)
-        own[o * channels + c] = weight[(c * filters + filter) * taps + tap];
-    }
-    cs_status st = cs_gemm_family.pack(&dense.desc, own, own_bias, host_out);
-    free(own);
+    cs_op_desc dense;
+    float *own_weight = nullptr;
+    const float *own_bias = nullptr;
+    if (!AS(desc, &dense)) return CS_OK; /* not offered */
+    cs_status st = cs_dense_layer_weights(desc, weight, bias, &own_weight, &own_bias);
+    if (st == CS_OK) st = FAMILY.pack(&dense, own_weight, own_bias, host_out);
+    free(own_weight);
     return st;
   }
 
   static cs_status launch(const cs_op_desc *desc, const char *id, const void *const *inputs,
                           const void *weights, void *output, cudaStream_t stream) {
-    DenseLayer dense;
-    if (!as_dense(desc, &dense))
+    cs_op_desc dense;
+    if (!AS(desc, &dense))
       return cs_error(CS_CODE_BAD_INPUT, "%s: the operation is no dense layer", id);
-    return cs_gemm_family.launch(&dense.desc, base_of(kGemm, id), inputs, weights, output, stream);
+    return FAMILY.launch(&dense, base_of(WAYS, id), inputs, weights, output, stream);
   }
 };
 
 using Mma = AsConvolutions<cs_mma_family, kMma>;
 using Tma = AsConvolutions<cs_tma_family, kTma>;
+using Gemm = AsDense<cs_gemm_family, kGemm, as_gemm>;
+using MmaPixel = AsDense<cs_mma_family, kMmaPixel, as_pointwise>;
+using TmaPixel = AsDense<cs_tma_family, kTmaPixel, as_pointwise>;
 
 }  // namespace
 
@@ -263,5 +283,9 @@ const KernelFamily cs_mma_transposed_family = {Mma::variants, Mma::weight_bytes,
                                                Mma::launch};
 const KernelFamily cs_tma_transposed_family = {Tma::variants, Tma::weight_bytes, Tma::pack,
                                                Tma::launch};
-const KernelFamily cs_gemm_transposed_family = {AsDense::variants, AsDense::weight_bytes,
-                                                AsDense::pack, AsDense::launch};
+const KernelFamily cs_gemm_transposed_family = {Gemm::variants, Gemm::weight_bytes, Gemm::pack,
+                                                Gemm::launch};
+const KernelFamily cs_mma_pixel_family = {MmaPixel::variants, MmaPixel::weight_bytes,
+                                          MmaPixel::pack, MmaPixel::launch};
+const KernelFamily cs_tma_pixel_family = {TmaPixel::variants, TmaPixel::weight_bytes,
+                                          TmaPixel::pack, TmaPixel::launch};

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "backend/cuda/dense_layer.h"
+
 #define BIAS_ALIGNMENT 256
 #define VECTOR_BYTES 16 /* no access is wider, and signatures make no finer difference */
 
@@ -153,7 +155,9 @@ static const char *make_factors(const cs_op_desc *desc, cs_cublaslt_problem *p) 
 }
 
 const char *cs_cublaslt_problem_make(const cs_op_desc *desc, cs_cublaslt_problem *out) {
+  cs_op_desc dense;
   memset(out, 0, sizeof(*out));
+  if (cs_dense_layer(desc, &dense)) desc = &dense;
   const char *refusal = refuse_operation(desc);
   if (!refusal) refusal = refuse_tensors(desc);
   if (!refusal) refusal = choose_epilogue(desc, &out->epilogue);

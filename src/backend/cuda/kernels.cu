@@ -50,6 +50,9 @@ static const KernelFamily *const kFurther[] = {&cs_tma_family,
                                                &cs_tma_transposed_family,
                                                &cs_mma_transposed_family,
                                                &cs_gemm_transposed_family,
+                                               &cs_few_transposed_family,
+                                               &cs_tma_pixel_family,
+                                               &cs_mma_pixel_family,
                                                &cs_pool_strip_family,
                                                &cs_depthwise_strip_family};
 

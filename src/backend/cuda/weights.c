@@ -1,5 +1,7 @@
+#include <stdlib.h>
 #include <string.h>
 
+#include "backend/cuda/dense_layer.h"
 #include "backend/cuda/exec.h"
 #include "backend/cuda/kernels.h"
 
@@ -55,6 +57,26 @@ static void pack_matrix(const cs_exec *exec, const float *weight, void *host_out
   }
 }
 
+/* A product's weights, then its bias in the storage type. */
+static void pack_product(const cs_exec *exec, const float *weight, const float *bias,
+                         void *host_out) {
+  pack_matrix(exec, weight, host_out);
+  for (int64_t i = 0; exec->bias_offset >= 0 && bias && i < exec->product.m; i++) {
+    store(exec->bias_dtype, (char *)host_out + exec->bias_offset, i, bias[i]);
+  }
+}
+
+/* The same of what is a dense layer by another name. */
+static cs_status pack_dense(const cs_exec *exec, const float *weight, const float *bias,
+                            void *host_out) {
+  float *own_weight = NULL;
+  const float *own_bias = NULL;
+  CS_RETURN_IF_ERROR(cs_dense_layer_weights(&exec->desc, weight, bias, &own_weight, &own_bias));
+  pack_product(exec, own_weight, own_bias, host_out);
+  free(own_weight);
+  return CS_OK;
+}
+
 static void pack_filter(const cs_exec *exec, const float *weight, void *host_out) {
   cs_dtype storage = exec->desc.output.dtype;
   const int64_t *d = exec->problem.filter.dims, *s = exec->problem.filter.strides;
@@ -80,16 +102,15 @@ cs_status cs_exec_pack_weights(const cs_exec *exec, const float *weight, const f
                     exec->desc.has_bias ? " and a bias" : "");
   }
   memset(host_out, 0, (size_t)exec->weight_bytes);
-  bool matrix = exec->kind == CS_EXEC_CUBLASLT;
-  if (matrix) {
-    pack_matrix(exec, weight, host_out);
-  } else {
-    pack_filter(exec, weight, host_out);
+  if (exec->kind == CS_EXEC_CUBLASLT) {
+    if (exec->desc.op == CS_OP_CONV_TRANSPOSE) return pack_dense(exec, weight, bias, host_out);
+    pack_product(exec, weight, bias, host_out);
+    return CS_OK;
   }
+  pack_filter(exec, weight, host_out);
   if (exec->bias_offset < 0 || !bias) return CS_OK;
   char *bias_out = (char *)host_out + exec->bias_offset;
-  int64_t n = matrix ? exec->product.m : exec->problem.output.dims[1];
-  for (int64_t k = 0; k < n; k++) {
+  for (int64_t k = 0; k < exec->problem.output.dims[1]; k++) {
     store(exec->bias_dtype, bias_out, k, bias[k]);
   }
   return CS_OK;
