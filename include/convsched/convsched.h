@@ -635,6 +635,8 @@ CS_API void cs_page_destroy(cs_page *page);
  * another format); NOT_FOUND (what it is drawn from is not there: says why). */
 CS_API cs_status cs_page_text(const cs_page *page, const char *figure, cs_report_format format,
                               char **out) CS_MUST_USE;
+/* Names of the figures of a page; *count of them; static. */
+CS_API const char *const *cs_page_figure_names(int *count);
 /* USAGE with near names where no figure is called that: known without a page. */
 CS_API cs_status cs_page_check_figure(const char *figure) CS_MUST_USE;
 

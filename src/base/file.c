@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define TEMPORARY ".tmp." /* between a file's name and its writer's number */
+
 cs_status cs_file_read(const char *path, size_t limit, char **out, size_t *length) {
   cs_status st = CS_OK;
   char *data = NULL;
@@ -85,7 +87,7 @@ bool cs_file_is_in_place(const char *path) {
  * those that see no process of this number, that it is being written. */
 static cs_status create_temporary(const char *path, char **temporary, int *fd) {
   cs_strbuf name = {0};
-  cs_strbuf_printf(&name, "%s.tmp.%ld", path, (long)getpid());
+  cs_strbuf_printf(&name, "%s" TEMPORARY "%ld", path, (long)getpid());
   CS_RETURN_IF_ERROR(cs_strbuf_take(&name, temporary));
   *fd = open(*temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (*fd >= 0) {
@@ -98,14 +100,19 @@ static cs_status create_temporary(const char *path, char **temporary, int *fd) {
   return st;
 }
 
-/* "PREFIX" and the number of a process that is no more. */
-static bool is_left_over(const char *name, const char *prefix) {
-  size_t length = strlen(prefix);
-  if (strncmp(name, prefix, length) != 0 || name[length] < '1' || name[length] > '9') return false;
+/* Whether `name` is a file's name, ".tmp." and the number of a process that is no more; the file's
+ * name is written to `of`. */
+static bool is_left_over(const char *name, char of[NAME_MAX + 1]) {
+  const char *mark = NULL;
+  for (const char *next = name; (next = strstr(next, TEMPORARY)); next++) mark = next;
+  if (!mark || mark == name || mark - name > NAME_MAX) return false;
+  const char *number = mark + strlen(TEMPORARY);
+  if (*number < '1' || *number > '9') return false;
   char *end;
   errno = 0;
-  long pid = strtol(name + length, &end, 10);
+  long pid = strtol(number, &end, 10);
   if (*end || errno != 0 || pid > INT_MAX) return false;
+  snprintf(of, NAME_MAX + 1, "%.*s", (int)(mark - name), name);
   return kill((pid_t)pid, 0) != 0 && errno == ESRCH;
 }
 
@@ -117,20 +124,28 @@ static void remove_unlocked(int folder, const char *name) {
   close(fd);
 }
 
-/* Temporary files of processes that were killed while they wrote `path`. It is tidying up: what
- * cannot be removed, or listed, stays. */
-static void remove_leftovers(const char *path) {
-  char *directory = NULL, prefix[NAME_MAX + 1];
-  const char *slash = strrchr(path, '/');
-  int length = snprintf(prefix, sizeof prefix, "%s.tmp.", slash ? slash + 1 : path);
-  if (length < 0 || (size_t)length >= sizeof prefix) return;
-  cs_status_free(cs_path_beside(path, ".", &directory));
-  DIR *folder = directory ? opendir(directory) : NULL;
-  for (const struct dirent *entry; folder && (entry = readdir(folder));) {
-    if (is_left_over(entry->d_name, prefix)) remove_unlocked(dirfd(folder), entry->d_name);
+void cs_file_tidy(const char *folder, bool (*wanted)(const char *name, const void *user),
+                  const void *user) {
+  char of[NAME_MAX + 1];
+  DIR *open_folder = opendir(folder);
+  for (const struct dirent *entry; open_folder && (entry = readdir(open_folder));) {
+    if (!is_left_over(entry->d_name, of) || !wanted(of, user)) continue;
+    remove_unlocked(dirfd(open_folder), entry->d_name);
   }
-  if (folder) closedir(folder);
-  free(directory);
+  if (open_folder) closedir(open_folder);
+}
+
+static bool is_name(const char *name, const void *user) {
+  return strcmp(name, user) == 0;
+}
+
+/* Temporary files of processes that were killed while they wrote `path`. */
+static void remove_leftovers(const char *path) {
+  char *folder = NULL;
+  const char *slash = strrchr(path, '/');
+  cs_status_free(cs_path_beside(path, ".", &folder));
+  if (folder) cs_file_tidy(folder, is_name, slash ? slash + 1 : path);
+  free(folder);
 }
 
 cs_status cs_file_check_unchanged(int fd, const char *path, size_t size,
@@ -164,12 +179,11 @@ cs_status cs_file_check_replace(const char *path) {
 }
 
 /* A device or a pipe cannot be replaced by a rename, only written. */
-cs_status cs_file_writer_open(cs_file_writer *writer, const char *path) {
+cs_status cs_file_writer_open_one_of_many(cs_file_writer *writer, const char *path) {
   *writer = (cs_file_writer){.fd = -1};
   CS_RETURN_IF_ERROR(cs_strdup_to(path, &writer->path));
   cs_status st = CS_OK;
   if (!cs_file_is_in_place(path)) {
-    remove_leftovers(path);
     st = create_temporary(path, &writer->temporary, &writer->fd);
   } else {
     writer->fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -177,6 +191,11 @@ cs_status cs_file_writer_open(cs_file_writer *writer, const char *path) {
   }
   if (st != CS_OK) cs_file_writer_abandon(writer);
   return st;
+}
+
+cs_status cs_file_writer_open(cs_file_writer *writer, const char *path) {
+  if (!cs_file_is_in_place(path)) remove_leftovers(path);
+  return cs_file_writer_open_one_of_many(writer, path);
 }
 
 #define FLUSH_BYTES ((int64_t)8 << 20)

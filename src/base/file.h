@@ -19,10 +19,17 @@ typedef struct cs_file_writer {
   int64_t written, begun; /* bytes: in all, and of those that are on their way to the disk */
 } cs_file_writer;
 cs_status cs_file_writer_open(cs_file_writer *writer, const char *path) CS_MUST_USE;
+/* The same without a look for what killed processes left, which reads the folder: of many files of
+ * one folder, where cs_file_tidy was called first. */
+cs_status cs_file_writer_open_one_of_many(cs_file_writer *writer, const char *path) CS_MUST_USE;
 cs_status cs_file_writer_append(cs_file_writer *writer, const void *data,
                                 size_t length) CS_MUST_USE;
 cs_status cs_file_writer_commit(cs_file_writer *writer) CS_MUST_USE;
 void cs_file_writer_abandon(cs_file_writer *writer);
+/* Removes what killed processes left of any of a folder's files whose name is `wanted`. What cannot
+ * be listed or removed stays. */
+void cs_file_tidy(const char *folder, bool (*wanted)(const char *name, const void *user),
+                  const void *user);
 /* What is there and no file (a folder, a device, a pipe) cannot be replaced by a rename. */
 bool cs_file_is_in_place(const char *path);
 /* IO where an open file has another size or time of modification than it had when it was opened. */

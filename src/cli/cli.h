@@ -184,6 +184,12 @@ cs_status cli_check_writable(const char *path) CS_MUST_USE;
 /* USAGE where a file that is written (--json, --output, --onnx) is one that is read, or the other.
  */
 cs_status cli_check_files(const cli_options *options) CS_MUST_USE;
+/* The same of another file that `option` writes; USAGE also where it is that of --json. */
+cs_status cli_check_written_file(const cli_options *options, const char *option,
+                                 const char *path) CS_MUST_USE;
+/* USAGE where two options write one file. */
+cs_status cli_check_other_file(const char *option, const char *path, const char *other_option,
+                               const char *other) CS_MUST_USE;
 /* USAGE where the file that `option` writes is the one read. NULL: not given. */
 cs_status cli_check_kept_file(const char *option, const char *written,
                               const char *read) CS_MUST_USE;

@@ -131,9 +131,9 @@ static void offer_nodes(completion *c, size_t head, const char *behind) {
 
 /* ---- Values ---- */
 
-static void offer_policies(completion *c, size_t head) {
+static void offer_names(completion *c, size_t head, const char *const *(*names_of)(int *count)) {
   int n;
-  const char *const *names = cs_policy_names(&n);
+  const char *const *names = names_of(&n);
   for (int i = 0; i < n; i++) offer(c, c->word, head, names[i], strlen(names[i]), NULL);
 }
 
@@ -142,11 +142,13 @@ static void offer_alternative(completion *c, size_t head, const char *text, size
   static const char *const profiles[] = {".jsonl", ".jsonl.gz"};
   size_t literal = 0;
   while (literal < length && !(text[literal] >= 'A' && text[literal] <= 'Z')) literal++;
-  bool file = length - literal == 4 && strncmp(text + literal, "FILE", 4) == 0;
+  bool file = length - literal >= 4 && strncmp(text + literal, "FILE", 4) == 0;
   if (length == 4 && strncmp(text, "NAME", 4) == 0) {
-    offer_policies(c, head);
-  } else if (file && literal == 0) { /* "FILE|FOLDER/" */
-    offer_files(c, head, NULL, 0);
+    offer_names(c, head, cs_policy_names);
+  } else if (file && literal == 0) { /* "FILE.png|FOLDER/": folders are offered, too */
+    char ending[32];
+    const char *endings[MOST_ENDINGS];
+    offer_files(c, head, endings, endings_of(text, ending, sizeof ending, endings));
   } else if (file && literal > 0 && begins_with(c->word + head, text, literal)) {
     offer_files(c, head + literal, profiles, 2);
   } else if (literal > 0 && (literal == length || text[literal - 1] == ':')) {
@@ -177,6 +179,8 @@ static void offer_values(completion *c, size_t head, const char *value) {
     if (equals && strcmp(value, "NODE[=FILE]") == 0) {
       offer_files(c, (size_t)(equals + 1 - c->word), NULL, 0);
     }
+  } else if (strcmp(value, "FIGURE") == 0) {
+    offer_names(c, head, cs_page_figure_names);
   } else if (strchr(value, '|') || strcmp(value, "NAME") == 0) {
     offer_alternatives(c, head, value);
   } else if (strcmp(value, "FOLDER") == 0) {

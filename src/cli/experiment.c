@@ -248,8 +248,8 @@ static cs_status tell_records(const cli_options *options, const char *path) {
 
 static void tell_counts(const experiment *e) {
   cs_strbuf text = {0};
-  cs_strbuf_printf(&text, "%s: %d measured, %d there before", e->file.path, e->measured,
-                   e->done_before);
+  cs_strbuf_printf(&text, "%s: %d %s, %d there before", e->file.path, e->measured,
+                   e->run.simulated ? "predicted" : "measured", e->done_before);
   if (e->failed) cs_strbuf_printf(&text, ", %d failed", e->failed);
   if (e->left) {
     cs_strbuf_printf(&text, ", %d left (the same command goes on with them)", e->left);

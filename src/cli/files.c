@@ -96,9 +96,7 @@ static cs_status check_results(const cli_options *options, const named_file *jso
     do {
       const named_file output = {"--output", path};
       CS_RETURN_IF_ERROR(check_file(&output));
-      if (json->path && is_same_file(json->path, path)) {
-        return cli_error(CS_CODE_USAGE, "--json %s: is the file of --output, too", json->path);
-      }
+      CS_RETURN_IF_ERROR(cli_check_other_file("--json", json->path, "--output", path));
       CS_RETURN_IF_ERROR(check_written(options, &output));
       path = strchr(path, '=');
     } while (path++);
@@ -110,9 +108,7 @@ static cs_status check_pairs(const named_file *const *written, int n) {
   for (int i = 0; i < n; i++) {
     for (int j = 0; j < i; j++) {
       const named_file *a = written[i], *b = written[j];
-      if (!a->path || !b->path || !is_same_file(a->path, b->path)) continue;
-      return cli_error(CS_CODE_USAGE, "%s %s: is the file of %s, too", a->option, a->path,
-                       b->option);
+      CS_RETURN_IF_ERROR(cli_check_other_file(a->option, a->path, b->option, b->path));
     }
   }
   return CS_OK;
@@ -133,4 +129,17 @@ cs_status cli_check_files(const cli_options *options) {
   CS_RETURN_IF_ERROR(check_written(options, &onnx));
   CS_RETURN_IF_ERROR(check_written(options, &page));
   return check_written(options, &output);
+}
+
+cs_status cli_check_other_file(const char *option, const char *path, const char *other_option,
+                               const char *other) {
+  if (!path || !other || !is_same_file(path, other)) return CS_OK;
+  return cli_error(CS_CODE_USAGE, "%s %s: is the file of %s, too", option, path, other_option);
+}
+
+cs_status cli_check_written_file(const cli_options *options, const char *option, const char *path) {
+  const named_file written = {option, path};
+  CS_RETURN_IF_ERROR(check_file(&written));
+  CS_RETURN_IF_ERROR(check_written(options, &written));
+  return cli_check_other_file(option, path, "--json", options->json);
 }

@@ -74,6 +74,7 @@ static cs_status check_options(const cli_options *options) {
   }
   cli_pictures_options to = {.path = options->output,
                              .count = options->count > 0 ? options->count : 1,
+                             .columns = options->columns,
                              .force = options->force};
   CS_RETURN_IF_ERROR(cli_pictures_check(&to));
   return cli_check_writable(options->json);
@@ -96,10 +97,10 @@ static cs_status open_session(generation *g) {
   return cs_pipeline_create_pixels(g->session, g->in_flight, &g->pipeline);
 }
 
-static cs_status open_pictures(generation *g) {
-  int rank;
+/* All pictures' files, before anything is measured, now that the count is known. */
+static cs_status check_pictures(generation *g) {
   int64_t dims[8];
-  CS_RETURN_IF_ERROR(cs_session_shape(g->session, cs_graph_output_name(g->graph, 0), &rank, dims));
+  (void)cs_graph_output_shape(g->graph, 0, dims);
   g->to = (cli_pictures_options){.path = g->options->output,
                                  .count = g->count,
                                  .channels = (int)dims[1],
@@ -107,8 +108,7 @@ static cs_status open_pictures(generation *g) {
                                  .width = dims[3],
                                  .columns = g->options->columns,
                                  .force = g->options->force};
-  CS_RETURN_IF_ERROR(cli_pictures_check(&g->to)); /* all of them, now that the count is known */
-  return cli_pictures_open(&g->to, &g->pictures);
+  return cli_pictures_check(&g->to);
 }
 
 static cs_status open_latents(generation *g) {
@@ -151,11 +151,12 @@ static cs_status generate_command(const cli_options *options) {
   CS_TRY(st, cli_load_graph(options->models.items[0], &g.graph), done);
   CS_TRY(st, check_graph(&g), done);
   CS_TRY(st, open_reader(&g), done);
+  CS_TRY(st, check_pictures(&g), done);
   CS_TRY(st, cs_device_open(options->device, cli_logger(options), &g.device), done);
   CS_TRY(st, cli_device_backend(g.device, g.backend, sizeof g.backend), done);
   CS_TRY(st, open_session(&g), done);
   CS_TRY(st, open_latents(&g), done);
-  CS_TRY(st, open_pictures(&g), done);
+  CS_TRY(st, cli_pictures_open(&g.to, &g.pictures), done);
   cli_end_progress();
   CS_TRY(st, generate_all(&g), done);
   if (options->time) CS_TRY(st, generate_time(&g), done);
@@ -171,7 +172,8 @@ const cli_command cli_generate = {
     .summary = "Generate pictures with a generator network and write them as PNG",
     .help =
         "Runs a generator (one input of latent vectors, one output of pictures) on latent vectors "
-        "from a seed or a file, and writes a contact sheet, or into a folder a PNG each. Pictures "
+        "from a seed or a file, and writes a contact sheet (FILE.png), or into a folder (FOLDER/) "
+        "a PNG each; no other format of pictures is written. Pictures "
         "are packed and written while others are computed, however many there are.\v"
         "Examples:\n"
         "  convsched generate models/dcgan_generator.json --count 1000 --seed 7 --output "

@@ -190,8 +190,8 @@ const cli_option_entry cli_option_entries[CLI_MAX_ENTRIES] = {
     {{"output", KEY_RESULT, "[NAME=]FILE", 0,
       "Write the result, .npy or raw f32; with its NAME, where there are several", 2},
      CLI_RUNNING},
-    {{"output", KEY_OUTPUT, "FILE.safetensors", 0, "Write the parameters here", 2}, CLI_OUTPUT},
-    {{"output", KEY_OUTPUT, "FILE.jsonl", 0,
+    {{"output", 'o', "FILE.safetensors", 0, "Write the parameters here", 2}, CLI_OUTPUT},
+    {{"output", 'o', "FILE.jsonl", 0,
       "Append a record for every cell here, JSON lines (default: the experiment's NAME.jsonl); "
       "what "
       "it holds already is not measured again",
@@ -222,7 +222,7 @@ const cli_option_entry cli_option_entries[CLI_MAX_ENTRIES] = {
     {{"latents", KEY_LATENTS, "FILE", 0,
       "Latent vectors, .npy of N times the input's shape (default: generated from the seed)", 2},
      CLI_GENERATING},
-    {{"output", 'o', "FILE|FOLDER/", 0,
+    {{"output", 'o', "FILE.png|FOLDER/", 0,
       "Write a contact sheet here, or into a folder 000000.png, 000001.png, …", 2},
      CLI_GENERATING},
     {{"columns", KEY_COLUMNS, "N", 0, "Pictures in a row of the sheet (default: about a square)",

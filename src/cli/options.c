@@ -262,7 +262,6 @@ static error_t parse_file(int key, char *text, cli_options *out) {
     case KEY_WEIGHTS:
       out->weights = text;
       return 0;
-    case KEY_OUTPUT:
     case 'o':
       out->output = text;
       return 0;

@@ -34,7 +34,6 @@ enum {
   KEY_CACHE,
   KEY_PLAN,
   KEY_INPUT,
-  KEY_OUTPUT,
   KEY_RESULT, /* --output of run */
   KEY_DUMP,
   KEY_SAMPLES,

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "cli/cli.h"
@@ -68,8 +69,9 @@ static cs_status check_file(const cli_pictures_options *options, const char *pat
   return CS_OK;
 }
 
-/* Whether one of `count` pictures has this name. */
-static bool is_picture(const char *name, int64_t count) {
+/* Whether one of the pictures (`user`: cli_pictures_options) has this name. */
+static bool is_picture(const char *name, const void *user) {
+  int64_t count = ((const cli_pictures_options *)user)->count;
   char wanted[32];
   long long index = strtoll(name, NULL, 10);
   snprintf(wanted, sizeof wanted, PICTURE_NAME, (int64_t)index);
@@ -84,7 +86,7 @@ static cs_status check_folder(const cli_pictures_options *options) {
   DIR *folder = opendir(options->path);
   if (!folder) return cs_io_error(options->path, "open", errno);
   for (const struct dirent *entry; st == CS_OK && (entry = readdir(folder));) {
-    if (!is_picture(entry->d_name, options->count)) continue;
+    if (!is_picture(entry->d_name, options)) continue;
     st = picture_path(options, strtoll(entry->d_name, NULL, 10), &path);
     if (st == CS_OK) st = check_file(options, path);
     free(path);
@@ -97,10 +99,46 @@ static cs_status check_folder(const cli_pictures_options *options) {
   return st;
 }
 
-cs_status cli_pictures_check(const cli_pictures_options *options) {
-  if (is_folder(options->path)) return check_folder(options);
+/* Pictures in a row of the sheet, and its pixels (INT64_MAX: more than fit). */
+static int64_t lay_out_sheet(const cli_pictures_options *o, int64_t *width, int64_t *height) {
+  int64_t columns = o->columns > 0 ? o->columns : (int64_t)ceil(sqrt((double)o->count));
+  if (columns > o->count) columns = o->count;
+  int64_t rows = o->count / columns + (o->count % columns > 0);
+  if (!cs_mul_i64(columns, o->width, width)) *width = INT64_MAX;
+  if (!cs_mul_i64(rows, o->height, height)) *height = INT64_MAX;
+  return columns;
+}
+
+/* A device or a pipe has no name that says what it is of. */
+static cs_status check_name(const char *path) {
+  static const char end[] = ".png";
+  size_t length = strlen(path), wanted = sizeof end - 1;
+  if (length > wanted && strcasecmp(path + length - wanted, end) == 0) return CS_OK;
+  if (cs_file_is_in_place(path)) return CS_OK;
+  return cs_error(CS_CODE_USAGE,
+                  "--output %s: wanted FILE.png for a sheet of all pictures, or FOLDER/ (there, or "
+                  "with a slash at its end) for a PNG each; no other format is written",
+                  path);
+}
+
+static cs_status check_sheet(const cli_pictures_options *options) {
+  int64_t width, height;
+  CS_RETURN_IF_ERROR(check_name(options->path));
   CS_RETURN_IF_ERROR(check_file(options, options->path));
+  if (options->width > 0) {
+    (void)lay_out_sheet(options, &width, &height);
+    CS_RETURN_IF_ERROR(cli_png_check(options->path, width, height, options->channels));
+  }
   return cs_file_check_replace(options->path);
+}
+
+cs_status cli_pictures_check(const cli_pictures_options *options) {
+  if (options->columns > 0 && is_folder(options->path)) {
+    return cs_error(CS_CODE_USAGE,
+                    "--columns %" PRId64 ": is of a sheet, so it goes without the folder %s",
+                    options->columns, options->path);
+  }
+  return is_folder(options->path) ? check_folder(options) : check_sheet(options);
 }
 
 /* ---- Writing: on the thread ---- */
@@ -110,7 +148,7 @@ static cs_status write_file(const cli_pictures *p, const uint8_t *pixels) {
   char *path = NULL;
   cli_png png;
   CS_RETURN_IF_ERROR(picture_path(o, p->written, &path));
-  cs_status st = cli_png_begin(&png, path, o->width, o->height, o->channels);
+  cs_status st = cli_png_begin(&png, path, true, o->width, o->height, o->channels);
   free(path);
   CS_RETURN_IF_ERROR(st);
   st = cli_png_rows(&png, pixels, o->height);
@@ -182,12 +220,9 @@ static void *write_all(void *user) {
 
 static cs_status begin_sheet(cli_pictures *p) {
   const cli_pictures_options *o = &p->options;
-  p->columns = o->columns > 0 ? o->columns : (int64_t)ceil(sqrt((double)o->count));
-  if (p->columns > o->count) p->columns = o->count;
-  int64_t rows = (o->count + p->columns - 1) / p->columns, width, height;
-  if (!cs_mul_i64(p->columns, o->width, &width)) width = INT64_MAX;
-  if (!cs_mul_i64(rows, o->height, &height)) height = INT64_MAX;
-  CS_RETURN_IF_ERROR(cli_png_begin(&p->sheet, o->path, width, height, o->channels));
+  int64_t width, height;
+  p->columns = lay_out_sheet(o, &width, &height);
+  CS_RETURN_IF_ERROR(cli_png_begin(&p->sheet, o->path, false, width, height, o->channels));
   p->sheet_begun = true;
   p->band = cs_calloc((size_t)p->columns, p->picture_bytes);
   return p->band ? CS_OK : cs_no_memory("a row of pictures", (size_t)p->columns * p->picture_bytes);
@@ -203,7 +238,11 @@ cs_status cli_pictures_open(const cli_pictures_options *options, cli_pictures **
   p->picture_bytes = (size_t)(options->width * options->height * options->channels);
   pthread_mutex_init(&p->lock, NULL);
   pthread_cond_init(&p->changed, NULL);
-  if (!p->folder) CS_TRY(st, begin_sheet(p), done);
+  if (p->folder) {
+    cs_file_tidy(options->path, is_picture, options);
+  } else {
+    CS_TRY(st, begin_sheet(p), done);
+  }
   if (pthread_create(&p->thread, NULL, write_all, p) != 0) {
     st = cs_no_memory("a thread that writes pictures", 0);
     goto done;

@@ -10,14 +10,15 @@ typedef struct cli_pictures cli_pictures;
 typedef struct cli_pictures_options {
   const char *path; /* of the sheet; ending in '/', or a folder that is there: of a PNG each */
   int64_t count;
-  int64_t width, height;
+  int64_t width, height; /* 0: not known yet */
   int channels;
   int64_t columns; /* of the sheet; 0: about as many as rows */
   bool force;      /* files that are there are replaced */
 } cli_pictures_options;
 
 /* Whether the files could be written, before anything is computed: USAGE where one is there and is
- * not to be replaced, IO where there is no place for it. */
+ * not to be replaced, where a sheet has another name than a PNG's or (once width and height are
+ * known) more pixels than a PNG can have; IO where there is no place for it. */
 cs_status cli_pictures_check(const cli_pictures_options *options) CS_MUST_USE;
 cs_status cli_pictures_open(const cli_pictures_options *options, cli_pictures **out) CS_MUST_USE;
 /* The next `n` pictures, height × width × channels each; they are copied. Waits while too many are

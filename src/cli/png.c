@@ -50,16 +50,21 @@ static cs_status begin_packing(cli_png *png) {
   return CS_OK;
 }
 
-cs_status cli_png_begin(cli_png *png, const char *path, int64_t width, int64_t height,
-                        int channels) {
+cs_status cli_png_check(const char *path, int64_t width, int64_t height, int channels) {
+  if (width <= MOST_EXTENT / channels && height <= MOST_EXTENT) return CS_OK;
+  return cs_error(CS_CODE_USAGE,
+                  "%s: %" PRId64 "x%" PRId64 " pixels, wanted at most %" PRId64 "x%" PRId64
+                  " of a PNG",
+                  path, width, height, MOST_EXTENT / channels, MOST_EXTENT);
+}
+
+cs_status cli_png_begin(cli_png *png, const char *path, bool one_of_many, int64_t width,
+                        int64_t height, int channels) {
   *png = (cli_png){.channels = channels};
-  if (width > MOST_EXTENT / channels || height > MOST_EXTENT) {
-    return cs_error(CS_CODE_USAGE,
-                    "%s: %" PRId64 "x%" PRId64 " pixels, a PNG has at most %" PRId64 " a side",
-                    path, width, height, MOST_EXTENT / channels);
-  }
+  CS_RETURN_IF_ERROR(cli_png_check(path, width, height, channels));
   png->row_bytes = (size_t)(width * channels);
-  CS_RETURN_IF_ERROR(cs_file_writer_open(&png->file, path));
+  CS_RETURN_IF_ERROR(one_of_many ? cs_file_writer_open_one_of_many(&png->file, path)
+                                 : cs_file_writer_open(&png->file, path));
   cs_status st = write_head(png, width, height);
   if (st == CS_OK) st = begin_packing(png);
   if (st != CS_OK) cli_png_abandon(png);

@@ -16,10 +16,12 @@ typedef struct cli_png {
   int channels;
 } cli_png;
 
-/* width × height pixels of 1 or 3 channels. Begins the file, which is there once it is ended.
- * USAGE: more than PNG has numbers for. */
-cs_status cli_png_begin(cli_png *png, const char *path, int64_t width, int64_t height,
-                        int channels) CS_MUST_USE;
+/* USAGE: more pixels than PNG has numbers for. */
+cs_status cli_png_check(const char *path, int64_t width, int64_t height, int channels) CS_MUST_USE;
+/* width × height pixels of 1 or 3 channels. Begins the file, which is there once it is ended; what
+ * killed processes left of it is removed, unless it is one of many. USAGE: as cli_png_check. */
+cs_status cli_png_begin(cli_png *png, const char *path, bool one_of_many, int64_t width,
+                        int64_t height, int channels) CS_MUST_USE;
 /* The next rows, one behind the other, width × channels bytes each. */
 cs_status cli_png_rows(cli_png *png, const uint8_t *pixels, int64_t n) CS_MUST_USE;
 cs_status cli_png_end(cli_png *png) CS_MUST_USE;

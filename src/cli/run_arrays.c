@@ -67,6 +67,35 @@ static cs_status files_of(const cli_options *options, const cs_graph *graph, boo
   return st;
 }
 
+static cs_status dump_file(const cs_graph *graph, const char *item, char **path);
+
+/* A file of --output or --dump; the `n` before it (NULL: not given) are others. */
+static cs_status check_result(const cli_options *options, const char *option, const char *path,
+                              const char *const *before, int n) {
+  CS_RETURN_IF_ERROR(cli_check_written_file(options, option, path));
+  for (int i = 0; i < n; i++) {
+    CS_RETURN_IF_ERROR(cli_check_other_file(option, path, "another result", before[i]));
+  }
+  return cli_check_writable(path);
+}
+
+static cs_status check_dumps(const cli_options *options, const cs_graph *graph,
+                             const char *const *outputs, int n_outputs) {
+  char *paths[CLI_MAX_LIST] = {NULL};
+  cs_status st = CS_OK;
+  for (int d = 0; d < options->dumps.n && st == CS_OK; d++) {
+    st = dump_file(graph, options->dumps.items[d], &paths[d]);
+    if (st == CS_OK) {
+      st = check_result(options, "--dump", paths[d], (const char *const *)paths, d);
+    }
+    for (int i = 0; i < n_outputs && st == CS_OK; i++) {
+      st = cli_check_other_file("--dump", paths[d], "--output", outputs[i]);
+    }
+  }
+  for (int d = 0; d < options->dumps.n; d++) free(paths[d]);
+  return st;
+}
+
 cs_status run_check_arrays(const cli_options *options, const cs_graph *graph) {
   const char **files = NULL;
   int n;
@@ -81,8 +110,9 @@ cs_status run_check_arrays(const cli_options *options, const cs_graph *graph) {
   if (st == CS_OK) st = files_of(options, graph, false, &files, &n);
   if (st != CS_OK) return st;
   for (int i = 0; i < n && st == CS_OK; i++) {
-    if (files[i]) st = cli_check_writable(files[i]);
+    if (files[i]) st = check_result(options, "--output", files[i], files, i);
   }
+  if (st == CS_OK) st = check_dumps(options, graph, files, n);
   free(files);
   return st;
 }
@@ -196,6 +226,14 @@ static cs_status dump_path(const char *item, const char *node, char **path) {
     if (text.data[i] == '/') text.data[i] = '_';
   }
   return cs_strbuf_take(&text, path);
+}
+
+static cs_status dump_file(const cs_graph *graph, const char *item, char **path) {
+  char *node = NULL;
+  CS_RETURN_IF_ERROR(run_dump_node(graph, item, &node));
+  cs_status st = dump_path(item, node, path);
+  free(node);
+  return st;
 }
 
 cs_status run_dump(const run_case *run, cs_session *session, const char *item) {

@@ -98,12 +98,14 @@ cs_status cli_check_plan_options(const cli_options *options) {
   if (options->streams > 0) cs_strbuf_printf(&names, " --streams");
   if (options->deterministic) cs_strbuf_printf(&names, " --deterministic");
   if (options->micro_batches != 0) cs_strbuf_printf(&names, " --micro-batches");
+  if (options->search_seconds > 0) cs_strbuf_printf(&names, " --search-seconds");
+  if (options->search_steps > 0) cs_strbuf_printf(&names, " --search-steps");
   char *given = NULL;
   CS_RETURN_IF_ERROR(cs_strbuf_take(&names, &given));
   cs_status st = CS_OK;
   if (given[0]) {
     st = cli_error(CS_CODE_USAGE,
-                   "--plan %s: the plan fixes candidates and streams, so it goes without%s",
+                   "--plan %s: the plan fixes candidates, streams and order, so it goes without%s",
                    options->plan, given);
   }
   free(given);

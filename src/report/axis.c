@@ -51,6 +51,42 @@ void cs_unit_text(cs_unit unit, double value, char out[32]) {
   }
 }
 
+/* Three digits that count, or as many as a whole number has; with `zeros` those at the end, too. */
+static void scaled(double value, bool zeros, const char *suffix, char out[32]) {
+  double size = fabs(value);
+  int digits = size >= 100 || size == 0 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : size >= 0.1 ? 3 : 4;
+  if (zeros) {
+    snprintf(out, 32, "%.*f%s", digits, value, suffix);
+  } else {
+    snprintf(out, 32, size >= 100 ? "%.0f%s" : "%.3g%s", value, suffix);
+  }
+}
+
+static void axis_text(const cs_axis *axis, double value, bool zeros, char out[32]) {
+  double most = fmax(axis->most, axis->compared);
+  if (axis->log || !isfinite(value) || axis->unit == CS_UNIT_BYTES) {
+    cs_unit_text(axis->unit, value, out);
+  } else if (axis->unit == CS_UNIT_NUMBER) {
+    scaled(value, zeros, "", out);
+  } else if (axis->unit == CS_UNIT_PERCENT) {
+    scaled(value, zeros, "%", out);
+  } else if (most >= 1e6) {
+    scaled(value / 1e6, zeros, " s", out);
+  } else if (most >= 1e3) {
+    scaled(value / 1e3, zeros, " ms", out);
+  } else {
+    scaled(value, zeros, " µs", out);
+  }
+}
+
+void cs_axis_tick_text(const cs_axis *axis, double value, char out[32]) {
+  axis_text(axis, value, false, out);
+}
+
+void cs_axis_value_text(const cs_axis *axis, double value, char out[32]) {
+  axis_text(axis, value, true, out);
+}
+
 /* ---- Ends ---- */
 
 void cs_axis_fit(cs_axis *axis, double value) {

@@ -21,6 +21,9 @@ void cs_unit_text(cs_unit unit, double value, char out[32]);
 typedef struct cs_axis {
   const char *title; /* "time", "workspace"; the unit is written at the ticks */
   cs_unit unit;
+  /* The largest value of all charts that are compared with this one: µs, ms or s is theirs all; 0:
+   * of this axis alone. */
+  double compared;
   bool log;           /* decades; values of 0 have a place of their own before the first */
   bool tight;         /* ends where its values do, at no round number */
   bool whole;         /* ticks at whole numbers only (batches, streams) */
@@ -38,6 +41,11 @@ typedef struct cs_ticks {
   double at[CS_MOST_TICKS];
   int n;
 } cs_ticks;
+/* Of an axis, once it is rounded: as cs_unit_text, but all times of a linear axis are in one unit.
+ * A tick has as few digits as tell it, a value three that count (below 1: behind the point). */
+void cs_axis_tick_text(const cs_axis *axis, double value, char out[32]);
+void cs_axis_value_text(const cs_axis *axis, double value, char out[32]);
+
 /* About `wanted` of them, at round numbers within the axis. */
 void cs_axis_ticks(const cs_axis *axis, int wanted, cs_ticks *out);
 

@@ -23,6 +23,8 @@ enum {
   OUTCOME,
   SAMPLES,
   US,
+  US_SHOWN,
+  US_PREDICTED,
   LOW,
   HIGH,
   INTERVAL,
@@ -54,7 +56,9 @@ static const cs_table_column columns[N_COLUMNS] = {
     [POLICY] = {"policy", "policy", CS_COLUMN_TEXT, CS_COLUMN_ALL, false},
     [OUTCOME] = {"outcome", "outcome", CS_COLUMN_TEXT, CS_COLUMN_ALL, false},
     [SAMPLES] = {"samples", "", 0, CS_COLUMN_DATA, false},
-    [US] = {"us", "median us", 1, CS_COLUMN_ALL, false},
+    [US] = {"us", "", 1, CS_COLUMN_DATA, false},
+    [US_SHOWN] = {"", "median us", 1, CS_COLUMN_PERSON, false},
+    [US_PREDICTED] = {"", "predicted us", 1, CS_COLUMN_PERSON, false},
     [LOW] = {"us_low", "", 1, CS_COLUMN_DATA, false},
     [HIGH] = {"us_high", "", 1, CS_COLUMN_DATA, false},
     [INTERVAL] = {"", "95% interval", CS_COLUMN_TEXT, CS_COLUMN_PERSON, false},
@@ -113,7 +117,9 @@ static void add_row(const cs_trial *trial, cs_table *table) {
   double arena = number_of(trial->told, "arena_bytes");
   cs_table_text(table, POLICY, "%s", trial->policy);
   cs_table_number(table, SAMPLES, trial->samples);
-  cs_table_number(table, US, trial->us);
+  for (int column = US; column <= US_PREDICTED; column++) {
+    cs_table_number(table, column, trial->us);
+  }
   cs_table_number(table, LOW, trial->low);
   cs_table_number(table, HIGH, trial->high);
   cs_table_number(table, GAIN, trial->gain);
@@ -198,6 +204,12 @@ void cs_experiment_table_of(const cs_experiment_records *records, cs_table *out)
   hide_uniform(records, "workspace_limit", WORKSPACE_SHOWN, out);
   hide_uniform(records, "streams", STREAMS_SHOWN, out);
   hide_uniform(records, "partition", PARTITION_SHOWN, out);
+  bool predicted = json_is_true(json_object_get(records->head, "predicted"));
+  cs_table_hide(out, predicted ? US_SHOWN : US_PREDICTED);
+  if (predicted) { /* they are of samples */
+    cs_table_hide(out, INTERVAL);
+    cs_table_hide(out, GAIN_INTERVAL);
+  }
   describe(records, out);
 }
 

@@ -140,7 +140,7 @@ static const cs_table_column environment_columns[] = {
     {"what", "what", CS_COLUMN_TEXT, CS_COLUMN_ALL, false},
     {"value", "value", CS_COLUMN_TEXT, CS_COLUMN_ALL, false}};
 
-static void environment_rows(const json_t *object, cs_table *table) {
+static void environment_rows(const json_t *object, const char *of, cs_table *table) {
   const char *key;
   json_t *value;
   json_object_foreach((json_t *)(uintptr_t)object, key, value) {
@@ -150,7 +150,7 @@ static void environment_rows(const json_t *object, cs_table *table) {
       continue;
     }
     cs_table_row(table, false);
-    cs_table_text(table, 0, "%s", key);
+    cs_table_text(table, 0, "%s%s", of, key);
     cs_table_text(table, 1, "%s", text ? text : json_string_value(value));
     free(text);
   }
@@ -160,8 +160,8 @@ static cs_status environment(const cs_experiment_records *records, cs_html *page
   cs_table table = {0};
   cs_html_section(page, "environment", "Environment");
   cs_table_init(&table, environment_columns, 2);
-  environment_rows(records->head, &table);
-  environment_rows(json_object_get(records->head, "device"), &table);
+  environment_rows(records->head, "", &table);
+  environment_rows(json_object_get(records->head, "device"), "device ", &table);
   cs_html_table(page, &table, "Where, by what and of what");
   cs_table_free(&table);
   char *spec = json_dumps(json_object_get(records->head, "spec"), JSON_INDENT(2));

@@ -83,6 +83,14 @@ static int points_of(const drawing *d, int figure, int series, bool gain, cs_lin
   return n;
 }
 
+static double longest(const cs_experiment_records *records) {
+  double most = 0;
+  for (size_t t = 0; t < records->n; t++) {
+    if (records->trials[t].policy) most = fmax(most, records->trials[t].us);
+  }
+  return most;
+}
+
 static cs_lines figure_of(const drawing *d, const char *id, const char *label, bool gain,
                           bool log_up) {
   bool bytes = strcmp(d->across, "workspace_limit") == 0;
@@ -94,6 +102,7 @@ static cs_lines figure_of(const drawing *d, const char *id, const char *label, b
                                .whole = !bytes},
                     .up = {.title = gain ? "times as fast as sequential" : "latency",
                            .unit = gain ? CS_UNIT_NUMBER : CS_UNIT_US,
+                           .compared = gain ? 0 : longest(d->records),
                            .log = log_up},
                     .line = gain ? 1 : NAN};
 }

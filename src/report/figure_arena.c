@@ -8,7 +8,7 @@
 typedef struct resident {
   const char *name, *kind; /* "value", "input", "output", "workspace" */
   int64_t offset, bytes;
-  double first_us, last_us;
+  double first_us, last_us; /* from the first task's start on */
 } resident;
 
 /* ---- Lifetimes ---- */
@@ -24,11 +24,12 @@ static void add_buffers(const cs_policy_view *policy, resident *out) {
                                       [CS_BUFFER_OUTPUT] = "output"};
   const cs_program *program = policy->program;
   const cs_plan *plan = policy->plan;
+  double begin = cs_policy_view_begin_us(policy);
   for (int b = 0; b < program->n_buffers; b++) {
     const cs_buffer *buffer = &program->buffers[b];
     out[b] = (resident){
         buffer->name, kinds[buffer->kind], plan->buffer_offsets[b], buffer->bytes, NAN, NAN};
-    if (buffer->kind != CS_BUFFER_INTERMEDIATE) use(&out[b], 0, plan->predicted_us);
+    if (buffer->kind != CS_BUFFER_INTERMEDIATE) use(&out[b], begin, plan->predicted_us);
   }
   for (int p = 0; p < plan->n_tasks; p++) {
     const cs_plan_task *placed = &plan->tasks[p];
@@ -68,9 +69,13 @@ static cs_status residents_of(const cs_policy_view *policy, resident **out, int 
   if (!*out) return cs_no_memory("an arena", most * sizeof **out);
   add_buffers(policy, *out);
   int count = policy->program->n_buffers, kept = 0;
+  double begin = cs_policy_view_begin_us(policy);
   count += add_workspaces(policy, *out + count);
   for (int i = 0; i < count; i++) {
-    if (!isnan((*out)[i].first_us)) (*out)[kept++] = (*out)[i];
+    resident r = (*out)[i];
+    r.first_us -= begin;
+    r.last_us -= begin;
+    if (!isnan(r.first_us)) (*out)[kept++] = r;
   }
   if (kept > 0) qsort(*out, (size_t)kept, sizeof **out, by_start);
   *n = kept;
@@ -109,8 +114,8 @@ static cs_status describe(const resident *r, char **out) {
   return cs_strbuf_take(&tip, out);
 }
 
-static void draw(const cs_policy_view *policy, const char *style, const cs_box *items, int n,
-                 cs_strbuf *out) {
+static void draw(const cs_view *view, const cs_policy_view *policy, const char *style,
+                 const cs_box *items, int n, cs_strbuf *out) {
   char id[64], label[128], arena[32], description[160];
   snprintf(id, sizeof id, "arena-%s", policy->name);
   snprintf(label, sizeof label, "Memory arena of %s over time", policy->name);
@@ -123,15 +128,18 @@ static void draw(const cs_policy_view *policy, const char *style, const cs_box *
                     .label = label,
                     .description = description,
                     .style = style,
-                    .across = {.title = "predicted time", .unit = CS_UNIT_US},
+                    .across = {.title = "predicted time",
+                               .unit = CS_UNIT_US,
+                               .compared = cs_view_longest_us(view)},
                     .up = up,
-                    .most_across = policy->plan->predicted_us,
+                    .most_across = policy->plan->predicted_us - cs_policy_view_begin_us(policy),
                     .legend = legend,
                     .n_legend = (int)(sizeof legend / sizeof legend[0])};
   cs_figure_boxes(out, &boxes, items, n);
 }
 
-cs_status cs_draw_arena(const cs_policy_view *policy, const char *style, cs_strbuf *out) {
+cs_status cs_draw_arena(const cs_view *view, const cs_policy_view *policy, const char *style,
+                        cs_strbuf *out) {
   cs_status st = CS_OK;
   resident *residents = NULL;
   cs_box *items = NULL;
@@ -147,7 +155,7 @@ cs_status cs_draw_arena(const cs_policy_view *policy, const char *style, cs_strb
     items[i] = (cs_box){r->first_us, r->last_us, (double)r->offset, (double)(r->offset + r->bytes),
                         r->name,     tips[i],    class_of(r)};
   }
-  draw(policy, style, items, n, out);
+  draw(view, policy, style, items, n, out);
 done:
   for (int i = 0; tips && i < n; i++) free(tips[i]);
   free(tips);

@@ -41,7 +41,7 @@ static void draw_bar(cs_strbuf *out, const cs_plot *plot, const cs_bar *bar, int
   char value[32], name[96];
   double y = plot->y + row * ROW + ROW / 2.0, end = cs_plot_x(plot, bar->value);
   bool spread = isfinite(bar->low) && isfinite(bar->high) && bar->high > bar->low;
-  cs_unit_text(plot->across.unit, bar->value, value);
+  cs_axis_value_text(&plot->across, bar->value, value);
   cs_text_fit(bar->name, 12, MOST_NAMES - 16, name, sizeof name);
   if (bar->tip) {
     cs_svg_mark_text(out, NULL, bar->tip);

@@ -87,8 +87,7 @@ static cs_status make_boxes(const cs_policy_view *policy, const cs_timeline *tim
 static cs_status block_rules(const cs_policy_view *policy, double *rules, int *n) {
   const cs_plan *plan = policy->plan;
   int n_blocks = 0, last = -1;
-  double first = plan->n_tasks > 0 ? plan->tasks[0].start_us : 0;
-  for (int p = 0; p < plan->n_tasks; p++) first = fmin(first, plan->tasks[p].start_us);
+  double first = cs_policy_view_begin_us(policy);
   int *block_of = cs_calloc((size_t)plan->n_tasks + 1, sizeof *block_of);
   if (!block_of) return cs_no_memory("blocks", 0);
   cs_status st = cs_program_blocks(policy->program, block_of, &n_blocks);
@@ -102,9 +101,9 @@ static cs_status block_rules(const cs_policy_view *policy, double *rules, int *n
   return st;
 }
 
-static void draw(const cs_policy_view *policy, const cs_timeline *timeline, double most_us,
-                 const char *style, const cs_box *items, const double *rules, int n_rules,
-                 cs_strbuf *out) {
+static void draw(const cs_view *view, const cs_policy_view *policy, const cs_timeline *timeline,
+                 double most_us, const char *style, const cs_box *items, const double *rules,
+                 int n_rules, cs_strbuf *out) {
   char id[64], label[160], description[256], names[CS_MAX_SPLIT_STREAMS][24];
   const char *lanes[CS_MAX_SPLIT_STREAMS];
   const char *source = cs_timeline_source_name(timeline->source);
@@ -116,20 +115,21 @@ static void draw(const cs_policy_view *policy, const cs_timeline *timeline, doub
   }
   snprintf(id, sizeof id, "gantt-%s-%s", policy->name, source);
   snprintf(label, sizeof label, "Gantt chart of %s, %s", policy->name, source);
-  snprintf(description, sizeof description, "%d kernels on %d streams in %.1f microseconds",
+  snprintf(description, sizeof description, "kernels: %d, streams: %d, microseconds: %.1f",
            timeline->n_slices, timeline->n_streams, timeline->span_us);
-  cs_boxes boxes = {.id = id,
-                    .label = label,
-                    .description = description,
-                    .style = style,
-                    .across = {.title = "time", .unit = CS_UNIT_US},
-                    .lanes = lanes,
-                    .n_lanes = n_lanes,
-                    .most_across = most_us,
-                    .rules = rules,
-                    .n_rules = n_rules,
-                    .legend = legend,
-                    .n_legend = N_LEGEND};
+  cs_boxes boxes = {
+      .id = id,
+      .label = label,
+      .description = description,
+      .style = style,
+      .across = {.title = "time", .unit = CS_UNIT_US, .compared = cs_view_longest_us(view)},
+      .lanes = lanes,
+      .n_lanes = n_lanes,
+      .most_across = most_us,
+      .rules = rules,
+      .n_rules = n_rules,
+      .legend = legend,
+      .n_legend = N_LEGEND};
   cs_figure_boxes(out, &boxes, items, timeline->n_slices);
 }
 
@@ -143,13 +143,12 @@ cs_status cs_draw_gantt(const cs_view *view, const cs_policy_view *policy,
   char **tips = cs_calloc(n, sizeof *tips);
   char(*names)[64] = cs_calloc(n, sizeof *names);
   double *rules = cs_calloc((size_t)policy->plan->n_tasks + 1, sizeof *rules);
-  (void)view;
   if (!items || !tips || !names || !rules)
     CS_FAIL(st, done, CS_CODE_NO_MEMORY, "out of memory for boxes");
   CS_TRY(st, make_boxes(policy, timeline, items, tips, names), done);
   if (timeline->source != CS_TIMELINE_MEASURED)
     CS_TRY(st, block_rules(policy, rules, &n_rules), done);
-  draw(policy, timeline, most_us, style, items, rules, n_rules, out);
+  draw(view, policy, timeline, most_us, style, items, rules, n_rules, out);
 done:
   for (size_t i = 0; tips && i < n; i++) free(tips[i]);
   free(tips);

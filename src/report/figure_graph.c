@@ -37,6 +37,7 @@ typedef struct drawing {
   segment *segments;
   int n_segments;
   double width, height;
+  double begin_us; /* of the plan's first task */
 } drawing;
 
 /* ---- Segments ---- */
@@ -151,6 +152,7 @@ static void place_segments(drawing *d) {
 static cs_status lay_out(const cs_policy_view *policy, drawing *d) {
   size_t n = (size_t)policy->program->n_tasks + 1;
   *d = (drawing){.policy = policy,
+                 .begin_us = cs_policy_view_begin_us(policy),
                  .placed_of = cs_calloc(n, sizeof(const cs_plan_task *)),
                  .block_of = cs_calloc(n, sizeof(int)),
                  .places = cs_calloc(n, sizeof(place)),
@@ -230,7 +232,7 @@ static void draw_task(const drawing *d, int t, cs_strbuf *out) {
   const place *at = &d->places[t];
   char shorter[64], name[64], class[32], start[32], took[32];
   snprintf(class, sizeof class, "b b%d", placed->stream % 8);
-  cs_unit_text(CS_UNIT_US, placed->start_us, start);
+  cs_unit_text(CS_UNIT_US, placed->start_us - d->begin_us, start);
   cs_unit_text(CS_UNIT_US, placed->end_us - placed->start_us, took);
   cs_view_short_name(task->name, shorter);
   cs_text_fit(task->node < 0 ? "copy" : shorter, 10, BOX_W - 10, name, sizeof name);
@@ -314,6 +316,7 @@ static cs_status needs_of(const cs_program *program, const cs_task *task, cs_tab
 }
 
 static cs_status add_rows(const cs_policy_view *policy, const int *block_of, cs_table *out) {
+  double begin = cs_policy_view_begin_us(policy);
   for (int p = 0; p < policy->plan->n_tasks; p++) {
     const cs_plan_task *placed = &policy->plan->tasks[p];
     const cs_task *task = &policy->program->tasks[placed->task];
@@ -326,8 +329,8 @@ static cs_status add_rows(const cs_policy_view *policy, const int *block_of, cs_
     cs_table_number(out, POSITION, p);
     cs_table_text(out, CANDIDATE, "%s", placed->candidate.id);
     CS_RETURN_IF_ERROR(needs_of(policy->program, task, out));
-    cs_table_number(out, START, placed->start_us);
-    cs_table_number(out, END, placed->end_us);
+    cs_table_number(out, START, placed->start_us - begin);
+    cs_table_number(out, END, placed->end_us - begin);
   }
   return CS_OK;
 }

@@ -185,13 +185,13 @@ static double scale_of(const cs_sm_use *use, int n) {
   return fmin(most, MOST);
 }
 
-static void draw(const cs_policy_view *policy, const cs_timeline *timeline, double most_us,
-                 const char *style, const cs_sm_use *use, int n, cs_strbuf *out) {
+static void draw(const cs_view *view, const cs_policy_view *policy, const cs_timeline *timeline,
+                 double most_us, const char *style, const cs_sm_use *use, int n, cs_strbuf *out) {
   char id[64], label[160];
   const char *source = cs_timeline_source_name(timeline->source);
   double inside = CS_RESOURCE_COUNT * (STRIP + GAP) - GAP, most = scale_of(use, n);
-  cs_plot plot = {LEFT, TOP, WIDTH - LEFT - RIGHT, inside, {.title = "time", .unit = CS_UNIT_US},
-                  {0}};
+  cs_axis across = {.title = "time", .unit = CS_UNIT_US, .compared = cs_view_longest_us(view)};
+  cs_plot plot = {LEFT, TOP, WIDTH - LEFT - RIGHT, inside, across, {0}};
   snprintf(id, sizeof id, "sm-use-%s-%s", policy->name, source);
   snprintf(label, sizeof label, "SM resources over time, %s, %s", policy->name, source);
   cs_svg_head head = {.width = WIDTH,
@@ -217,7 +217,7 @@ cs_status cs_draw_sm_use(const cs_view *view, const cs_policy_view *policy,
   cs_sm_use *use = NULL;
   int n = 0;
   CS_RETURN_IF_ERROR(cs_sm_use_of(view->report->device, timeline, &use, &n));
-  draw(policy, timeline, most_us, style, use, n, out);
+  draw(view, policy, timeline, most_us, style, use, n, out);
   free(use);
   return CS_OK;
 }

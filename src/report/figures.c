@@ -32,7 +32,7 @@ static cs_status draw_sm_use(const cs_view *view, const char *style, cs_strbuf *
 
 static cs_status draw_arena(const cs_view *view, const char *style, cs_strbuf *out) {
   const cs_policy_view *policy = cs_view_main(view);
-  return policy ? cs_draw_arena(policy, style, out) : no_plans(view);
+  return policy ? cs_draw_arena(view, policy, style, out) : no_plans(view);
 }
 
 static cs_status draw_graph(const cs_view *view, const char *style, cs_strbuf *out) {
@@ -61,23 +61,34 @@ static cs_status draw_shared(const cs_view *view, const char *style, cs_strbuf *
   return draw_scatter(view, CS_SCATTER_SHARED, style, out);
 }
 
-static const cs_figure figures[] = {
-    {"policies", "latency of each policy", cs_draw_policies, cs_tabulate_policies},
-    {"gantt", "kernels on streams over time", draw_gantt, cs_tabulate_gantt},
-    {"sm-use", "SM resources over time", draw_sm_use, cs_tabulate_sm_use},
-    {"scatter", "candidates: time and workspace", draw_workspace, cs_tabulate_scatter},
-    {"scatter-registers", "candidates: time and registers", draw_registers, cs_tabulate_scatter},
-    {"scatter-shared", "candidates: time and shared memory", draw_shared, cs_tabulate_scatter},
-    {"arena", "memory over time", draw_arena, cs_tabulate_arena},
-    {"graph", "tasks, blocks and streams", draw_graph, cs_tabulate_graph},
-    {"peers", "latency beside other systems", cs_draw_peers, cs_tabulate_peers},
-};
+/* X(name, title, how it is drawn, the table of what is behind it) */
+#define FIGURES(X)                                                                              \
+  X("policies", "latency of each policy", cs_draw_policies, cs_tabulate_policies)               \
+  X("gantt", "kernels on streams over time", draw_gantt, cs_tabulate_gantt)                     \
+  X("sm-use", "SM resources over time", draw_sm_use, cs_tabulate_sm_use)                        \
+  X("scatter", "candidates: time and workspace", draw_workspace, cs_tabulate_scatter)           \
+  X("scatter-registers", "candidates: time and registers", draw_registers, cs_tabulate_scatter) \
+  X("scatter-shared", "candidates: time and shared memory", draw_shared, cs_tabulate_scatter)   \
+  X("arena", "memory over time", draw_arena, cs_tabulate_arena)                                 \
+  X("graph", "tasks, blocks and streams", draw_graph, cs_tabulate_graph)                        \
+  X("peers", "latency beside other systems", cs_draw_peers, cs_tabulate_peers)
+
+#define FIGURE_NAME(name, title, draw, tabulate) name,
+#define FIGURE(name, title, draw, tabulate) {name, title, draw, tabulate},
+static const char *const names[] = {FIGURES(FIGURE_NAME)};
+static const cs_figure figures[] = {FIGURES(FIGURE)};
+#define N_FIGURES (sizeof figures / sizeof figures[0])
+
+const char *const *cs_figure_names(int *count) {
+  *count = (int)N_FIGURES;
+  return names;
+}
 
 cs_status cs_figure_find(const char *name, const cs_figure **out) {
   cs_near near = {.wanted = name};
   char text[1024];
   *out = NULL;
-  for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++) {
+  for (size_t i = 0; i < N_FIGURES; i++) {
     if (strcmp(figures[i].name, name) == 0) {
       *out = &figures[i];
       return CS_OK;

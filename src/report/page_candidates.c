@@ -84,9 +84,10 @@ cs_status cs_write_candidates(const cs_view *view, const cs_view_candidates *can
     return CS_OK;
   }
   cs_html_paragraph(page,
-                    "%d candidates of %d different operations, each by its median time alone with "
-                    "cold inputs and weights. Ringed: what the plan of %s runs.",
-                    candidates->n, candidates->n_groups,
+                    "%d candidate%s of %d different operation%s, each by its median time alone "
+                    "with cold inputs and weights. Ringed: what the plan of %s runs.",
+                    candidates->n, candidates->n == 1 ? "" : "s", candidates->n_groups,
+                    candidates->n_groups == 1 ? "" : "s",
                     cs_view_main(view) ? cs_view_main(view)->name : "no policy");
   CS_RETURN_IF_ERROR(put_data(candidates, page));
   cs_markup_raw(&page->body, "<div class=\"scatters\">\n");

@@ -29,7 +29,7 @@ double cs_plot_y(const cs_plot *plot, double value) {
 static void horizontal_tick(cs_strbuf *out, const cs_plot *plot, double value) {
   char text[32];
   double x = cs_plot_x(plot, value), bottom = plot->y + plot->height;
-  cs_unit_text(plot->across.unit, value, text);
+  cs_axis_tick_text(&plot->across, value, text);
   cs_svg_line(out, "grid", x, plot->y, x, bottom);
   cs_svg_text(out, "tick mid", x, bottom + 16, "%s", text);
 }
@@ -51,7 +51,7 @@ void cs_plot_across(cs_strbuf *out, const cs_plot *plot) {
 static void vertical_tick(cs_strbuf *out, const cs_plot *plot, double value) {
   char text[32];
   double y = cs_plot_y(plot, value);
-  cs_unit_text(plot->up.unit, value, text);
+  cs_axis_tick_text(&plot->up, value, text);
   cs_svg_line(out, "grid", plot->x, y, plot->x + plot->width, y);
   cs_svg_text(out, "tick end", plot->x - 8, y + 4, "%s", text);
 }

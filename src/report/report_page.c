@@ -111,7 +111,7 @@ static cs_status gantt(const cs_view *view, cs_html *page) {
   cs_html_paragraph(
       page,
       "Dotted lines: a block of several tasks begins. What is planned and what was measured of "
-      "a policy have one scale.");
+      "a policy have one scale, and times of all policies one unit.");
   return CS_OK;
 }
 
@@ -124,9 +124,14 @@ static cs_status sm_use(const cs_view *view, cs_html *page) {
                     "what kernels take over time; there is no plan (the summary says why)");
     return CS_OK;
   }
+  if (!cs_view_has_sms(view)) { /* nothing that is measured there gives it */
+    cs_html_missing(page, NULL,
+                    "what kernels take of an SM; the device has none, or the profile does not tell "
+                    "what one has");
+    return CS_OK;
+  }
   if (!cs_view_has_sm_use(view, policy->planned)) {
-    cs_html_missing(page, view->measure,
-                    "what kernels take of an SM: the device has none, or no kernels are recorded");
+    cs_html_missing(page, view->measure, "what kernels take of an SM; no kernels are recorded");
     return CS_OK;
   }
   cs_html_panels_begin(page, "Policy");
@@ -197,7 +202,7 @@ static cs_status arena(const cs_view *view, cs_html *page) {
              "workspace while its task runs. Weights have memory of their own.",
              policy->name, bytes);
     CS_RETURN_IF_ERROR(
-        cs_write_figure(cs_draw_arena(policy, NULL, &svg), &svg, caption, true, NULL, page));
+        cs_write_figure(cs_draw_arena(view, policy, NULL, &svg), &svg, caption, true, NULL, page));
   }
   cs_html_panels_end(page);
   return CS_OK;

@@ -194,13 +194,26 @@ static void place(cs_timeline *out, int i, double ends) {
   if (!slice->early) out->slack_us = fmax(out->slack_us, before);
 }
 
+/* When the launches that the plan lets it wait for had ended (those of buffers that are used again
+ * are no dependencies); of a launch's later kernels, which wait for its first, -INFINITY. */
+static double waits_end(const maker *m, const cs_timeline_slice *slice) {
+  const cs_plan *plan = m->input->plan;
+  const cs_plan_task *leader = &plan->tasks[slice->position];
+  double end = -INFINITY;
+  for (int w = 0; slice->index == 0 && w < leader->n_waits; w++) {
+    int last = m->last_slice[cs_plan_leader(plan, leader->waits[w])];
+    if (last >= 0) end = fmax(end, m->out->slices[last].end_us);
+  }
+  return end;
+}
+
 static cs_status place_all(const maker *m) {
   cs_timeline *out = m->out;
   double *ends = cs_calloc((size_t)out->n_streams + 1, sizeof *ends);
   if (!ends) return cs_no_memory("streams", (size_t)out->n_streams * sizeof *ends);
   for (int i = 0; i < out->n_slices; i++) {
     cs_timeline_slice *slice = &out->slices[i];
-    double waits_until = ends[slice->stream];
+    double waits_until = fmax(ends[slice->stream], waits_end(m, slice));
     for (int e = 0; e < out->n_edges; e++) {
       if (out->edges[e].to != i) continue;
       waits_until = fmax(waits_until, out->slices[out->edges[e].from].end_us);

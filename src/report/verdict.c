@@ -85,8 +85,9 @@ static void other_cards(const cs_policy_view *policy, cs_html *page) {
   const cs_timeline *timeline = policy->measured ? policy->measured : policy->planned;
   double at_a_time = concurrency_of(timeline);
   snprintf(value, sizeof value, "%.2f", at_a_time);
-  snprintf(note, sizeof note, "%d kernels on %d streams, %s", timeline->n_slices,
-           policy->plan->n_streams, cs_timeline_source_name(timeline->source));
+  int kernels = timeline->n_slices, streams = policy->plan->n_streams;
+  snprintf(note, sizeof note, "%d kernel%s on %d stream%s, %s", kernels, kernels == 1 ? "" : "s",
+           streams, streams == 1 ? "" : "s", cs_timeline_source_name(timeline->source));
   if (!isnan(at_a_time)) cs_html_card(page, "Kernels at a time", value, note);
   cs_unit_text(CS_UNIT_BYTES, (double)policy->plan->arena_bytes, value);
   cs_unit_text(CS_UNIT_BYTES, (double)policy->plan->workspace_peak, workspace);
@@ -95,6 +96,8 @@ static void other_cards(const cs_policy_view *policy, cs_html *page) {
 }
 
 /* ---- Sentences ---- */
+
+#define ESTIMATE_HOLDS 0.95 /* a plan that takes so much less than an estimate disproves it */
 
 static void tell_latency(const cs_view *view, const cs_policy_view *policy, cs_html *page) {
   char us[32], other[32];
@@ -115,8 +118,10 @@ static void tell_latency(const cs_view *view, const cs_policy_view *policy, cs_h
   }
   if (best == policy) return;
   cs_unit_text(CS_UNIT_US, cs_policy_view_us(best), other);
-  cs_html_paragraph(page, "The fastest policy here is another one: %s, with %s.", best->name,
-                    other);
+  bool close =
+      policy->latency.n > 0 && best->latency.n > 0 && policy->interval.low <= best->interval.high;
+  cs_html_paragraph(page, "The fastest policy here is another one: %s, with %s%s.", best->name,
+                    other, close ? "; the intervals of both overlap" : "");
 }
 
 static void tell_bounds(const cs_policy_view *policy, cs_html *page) {
@@ -144,14 +149,25 @@ static void tell_bounds(const cs_policy_view *policy, cs_html *page) {
     return;
   }
   bool chain = bounds->critical_path_us >= bounds->area_us;
+  double times = us / fmax(bounds->critical_path_us, bounds->area_us);
+  char verdict[160];
+  if (times < ESTIMATE_HOLDS) {
+    snprintf(verdict, sizeof verdict,
+             "The plan takes %.2f times as long as the longer of them: run behind each other tasks "
+             "take less than alone and cold, so neither tells what binds",
+             times);
+  } else {
+    snprintf(verdict, sizeof verdict, "%s binds: the plan takes %.2f times as long",
+             chain ? "The chain, not the room on the machine,"
+                   : "The room on the machine, not the chain,",
+             times);
+  }
   cs_html_paragraph(
       page,
       "The longest chain of dependent tasks takes %s with the fastest candidate of each, and what "
       "all kernels hold of the machine adds up to %s of the whole of it (both estimates, cold "
-      "weights). %s binds: the plan takes %.2f times as long.",
-      path, area,
-      chain ? "The chain, not the room on the machine," : "The room on the machine, not the chain,",
-      us / fmax(bounds->critical_path_us, bounds->area_us));
+      "weights). %s.",
+      path, area, verdict);
 }
 
 static void tell_limiters(const cs_policy_view *policy, cs_html *page) {

@@ -1,10 +1,28 @@
 #include "report/view.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 double cs_policy_view_us(const cs_policy_view *policy) {
   return policy->latency.n > 0 ? policy->latency.median : policy->plan->predicted_us;
+}
+
+double cs_policy_view_begin_us(const cs_policy_view *policy) {
+  const cs_plan *plan = policy->plan;
+  double first = plan->n_tasks > 0 ? plan->tasks[0].start_us : 0;
+  for (int p = 1; p < plan->n_tasks; p++) first = fmin(first, plan->tasks[p].start_us);
+  return first;
+}
+
+double cs_view_longest_us(const cs_view *view) {
+  double most = 0;
+  for (int i = 0; i < view->n_policies; i++) {
+    const cs_policy_view *policy = &view->policies[i];
+    most = fmax(most, fmax(policy->planned->span_us, policy->plan->predicted_us));
+    if (policy->measured) most = fmax(most, policy->measured->span_us);
+  }
+  return most;
 }
 
 const cs_policy_view *cs_view_main(const cs_view *view) {

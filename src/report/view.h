@@ -26,6 +26,8 @@ typedef struct cs_policy_view {
 } cs_policy_view;
 /* Microseconds: the median measured, or what is predicted. */
 double cs_policy_view_us(const cs_policy_view *policy);
+/* When the plan's first task starts, microseconds: figures of predicted times begin there. */
+double cs_policy_view_begin_us(const cs_policy_view *policy);
 
 typedef struct cs_view {
   const cs_report_input *report;
@@ -43,6 +45,8 @@ typedef struct cs_view {
 /* A node's name where its block is seen, too: "inception_3a/3x3" → "3x3", "Mixed_5b.branch1x1.conv"
  * → "branch1x1". */
 void cs_view_short_name(const char *name, char out[64]);
+/* The longest of all policies' timelines, microseconds. */
+double cs_view_longest_us(const cs_view *view);
 /* NULL: there are no plans. */
 const cs_policy_view *cs_view_main(const cs_view *view);
 const cs_policy_view *cs_view_policy(const cs_view *view, const char *name);
@@ -81,6 +85,8 @@ typedef struct cs_figure {
   cs_status (*draw)(const cs_view *view, const char *style, cs_strbuf *out);
   cs_status (*tabulate)(const cs_view *view, cs_table *out); /* its data; to be freed in any case */
 } cs_figure;
+/* Of all; *count of them; static. */
+const char *const *cs_figure_names(int *count);
 /* USAGE with near names where there is none of the name. */
 cs_status cs_figure_find(const char *name, const cs_figure **out) CS_MUST_USE;
 
@@ -91,7 +97,7 @@ cs_status cs_draw_gantt(const cs_view *view, const cs_policy_view *policy,
 cs_status cs_draw_sm_use(const cs_view *view, const cs_policy_view *policy,
                          const cs_timeline *timeline, double most_us, const char *style,
                          cs_strbuf *out) CS_MUST_USE;
-cs_status cs_draw_arena(const cs_policy_view *policy, const char *style,
+cs_status cs_draw_arena(const cs_view *view, const cs_policy_view *policy, const char *style,
                         cs_strbuf *out) CS_MUST_USE;
 cs_status cs_draw_graph(const cs_policy_view *policy, const char *style,
                         cs_strbuf *out) CS_MUST_USE;

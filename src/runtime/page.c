@@ -214,14 +214,8 @@ cs_status cs_page_create(cs_device *device, const cs_graph *graph,
                          const cs_session_options *session_options, const cs_page_options *options,
                          cs_page **out) {
   *out = NULL;
-  if (options->struct_size < sizeof *options ||
-      session_options->struct_size < sizeof *session_options) {
-    return cs_error(CS_CODE_USAGE,
-                    "page: struct_size %zu and %zu, wanted %zu and %zu (call the init functions "
-                    "first)",
-                    options->struct_size, session_options->struct_size, sizeof *options,
-                    sizeof *session_options);
-  }
+  CS_RETURN_IF_ERROR(
+      cs_report_check_sizes("page", options->struct_size, sizeof *options, session_options));
   cs_page *page = cs_calloc(1, sizeof *page);
   if (!page) return cs_no_memory("a page", sizeof *page);
   cs_status st = gather(page, device, graph, session_options, options);
@@ -298,6 +292,10 @@ cs_status cs_page_text(const cs_page *page, const char *figure, cs_report_format
   CS_RETURN_IF_ERROR(cs_figure_find(figure, &found));
   return format == CS_REPORT_SVG ? figure_text(&page->view, found, out)
                                  : figure_data(&page->view, found, format, out);
+}
+
+const char *const *cs_page_figure_names(int *count) {
+  return cs_figure_names(count);
 }
 
 cs_status cs_page_check_figure(const char *figure) {

@@ -1,3 +1,4 @@
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,6 +94,20 @@ void cs_params_close(const cs_params *params, cs_params_array *array) {
   if (array->tensor) cs_safetensors_release(params->file, array->tensor);
   free(array->own);
   *array = (cs_params_array){0};
+}
+
+cs_status cs_params_find_not_finite(const cs_params *params, cs_not_finite *out) {
+  *out = (cs_not_finite){0};
+  for (int i = 0; i < params->count && !out->name; i++) {
+    cs_params_array array = {0};
+    CS_RETURN_IF_ERROR(cs_params_open(params, params->entries[i].name, &array));
+    for (int64_t e = 0; e < array.count && !out->name; e++) {
+      if (isfinite(array.data[e])) continue;
+      *out = (cs_not_finite){params->entries[i].name, e, array.data[e]};
+    }
+    cs_params_close(params, &array);
+  }
+  return CS_OK;
 }
 
 /* ---- From files ---- */

@@ -34,6 +34,13 @@ typedef struct cs_params_array {
 cs_status cs_params_open(const cs_params *params, const char *name,
                          cs_params_array *out) CS_MUST_USE;
 void cs_params_close(const cs_params *params, cs_params_array *array);
+/* The first parameter that holds a NaN or an infinity, and where (`name` NULL: none does). */
+typedef struct cs_not_finite {
+  const char *name; /* the parameters' own */
+  int64_t element;
+  float value;
+} cs_not_finite;
+cs_status cs_params_find_not_finite(const cs_params *params, cs_not_finite *out) CS_MUST_USE;
 /* Writes all as safetensors (dtype f32, f16 or bf16). */
 cs_status cs_params_save(const cs_params *params, cs_dtype dtype, const char *path) CS_MUST_USE;
 

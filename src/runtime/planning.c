@@ -8,6 +8,7 @@
 #include "profiler/partition.h"
 #include "profiler/profiling.h"
 #include "profiler/profiling_in_flight.h"
+#include "runtime/least_memory.h"
 #include "runtime/micro_batches.h"
 #include "runtime/passes.h"
 #include "runtime/search.h"
@@ -329,6 +330,17 @@ cs_status cs_planning_begin(cs_session *session, cs_measure_options *measure) {
   return CS_OK;
 }
 
+/* Before anything is measured. Where nothing will be, planning finds out how much is needed. */
+static cs_status check_memory(const cs_session *session, const cs_policy *policy) {
+  const cs_session_options *options = &session->settings.options;
+  if (session->settings.plan_path || options->frozen || cs_device_is_simulated(session->device)) {
+    return CS_OK;
+  }
+  return cs_annotate(
+      cs_check_least_memory(session->planned.graph, options->precision, memory_limit_of(session)),
+      "policy %s: ", policy->name);
+}
+
 cs_status cs_planning_run(cs_session *session) {
   cs_planned *planned = &session->planned;
   const cs_device_info *info = session->device->backend->vtable->info(session->device->backend);
@@ -337,6 +349,7 @@ cs_status cs_planning_run(cs_session *session) {
   CS_RETURN_IF_ERROR(find_policy(session->settings.policy, &policy));
   double started = cs_now_seconds();
   CS_RETURN_IF_ERROR(cs_planning_begin(session, &measure));
+  CS_RETURN_IF_ERROR(check_memory(session, policy));
   CS_RETURN_IF_ERROR(session->settings.plan_path ? load_plan(session, info)
                                                  : make_plan(session, policy, info, &measure));
   if (planned->choices) CS_RETURN_IF_ERROR(cs_compute_bounds(session, info, &measure));

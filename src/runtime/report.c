@@ -9,6 +9,14 @@ void cs_report_options_init(cs_report_options *options) {
   *options = (cs_report_options){.struct_size = sizeof *options};
 }
 
+cs_status cs_report_check_sizes(const char *what, size_t found, size_t wanted,
+                                const cs_session_options *session) {
+  if (found >= wanted && session->struct_size >= sizeof *session) return CS_OK;
+  return cs_error(CS_CODE_USAGE,
+                  "%s: struct_size %zu and %zu, wanted %zu and %zu (call the init functions first)",
+                  what, found, session->struct_size, wanted, sizeof *session);
+}
+
 static cs_status make_table(cs_device *device, const cs_graph *graph,
                             const cs_session_options *session, const cs_report_options *options,
                             cs_table *out) {
@@ -23,14 +31,8 @@ cs_status cs_report_create(cs_device *device, const cs_graph *graph,
                            const cs_session_options *session_options,
                            const cs_report_options *options, cs_report **out) {
   *out = NULL;
-  if (options->struct_size < sizeof *options ||
-      session_options->struct_size < sizeof *session_options) {
-    return cs_error(CS_CODE_USAGE,
-                    "report: struct_size %zu and %zu, wanted %zu and %zu (call the init functions "
-                    "first)",
-                    options->struct_size, session_options->struct_size, sizeof *options,
-                    sizeof *session_options);
-  }
+  CS_RETURN_IF_ERROR(
+      cs_report_check_sizes("report", options->struct_size, sizeof *options, session_options));
   cs_table table = {0};
   cs_status st = make_table(device, graph, session_options, options, &table);
   return cs_report_give(st, &table, out);

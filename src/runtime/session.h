@@ -31,6 +31,7 @@ typedef struct cs_shared_params {
   cs_params *params; /* NULL: the device is simulated */
   cs_known_outputs known;
   int references;
+  bool not_finite_told; /* that one of them is a NaN or an infinity */
 } cs_shared_params;
 
 typedef struct cs_upload_times { /* seconds */

@@ -56,7 +56,7 @@ static json_t *traced_json(const cs_session *session, const cs_timelines *timeli
                    "runs", timelines->runs, "spans_us", spans, "run", timelines->chosen, "span_us",
                    timelines->measured.span_us, "launches_not_seen", timelines->untraced,
                    "kernels_ambiguous", timelines->match.ambiguous, "clock_slack_us",
-                   fmax(timelines->match.slack_us, timelines->measured.slack_us));
+                   timelines->measured.slack_us);
 }
 
 static int early_slices(const cs_timeline *timeline) {

@@ -185,6 +185,26 @@ static cs_status check_end_to_end(const cs_session *session, float *const *found
   return CS_OK;
 }
 
+/* What is wrong with the weights themselves: told with a verdict that may come of it, and else
+ * once.
+ */
+static cs_status tell_weights(const cs_session *session, bool outputs_finite,
+                              cs_verification *out) {
+  cs_shared_params *shared = session->shared;
+  cs_not_finite found;
+  char text[512];
+  CS_RETURN_IF_ERROR(cs_params_find_not_finite(shared->params, &found));
+  if (!found.name) return CS_OK;
+  snprintf(text, sizeof text, "weights: tensor \"%s\" holds %g at element %lld", found.name,
+           (double)found.value, (long long)found.element);
+  if (!out->passed) cs_found_wrong(out, "%s", text);
+  if (!out->passed || shared->not_finite_told) return CS_OK;
+  cs_log(&session->device->logger, CS_LOG_WARNING, "%s, wanted finite numbers%s", text,
+         outputs_finite ? "" : "; outputs are not finite either");
+  shared->not_finite_told = true;
+  return CS_OK;
+}
+
 cs_status cs_session_verify(cs_session *session, cs_verify_level level, cs_verification *out) {
   cs_status st = CS_OK;
   CS_RETURN_IF_ERROR(cs_device_must_compute(session->device, "cs_session_verify"));
@@ -208,6 +228,7 @@ cs_status cs_session_verify(cs_session *session, cs_verify_level level, cs_verif
   CS_TRY(st, cs_verify_nodes(&run, level, finite, out), done);
   CS_TRY(st, check_plan(session, serial, wanted, out, &found), done);
   if (level == CS_VERIFY_FULL) CS_TRY(st, check_end_to_end(session, found, out), done);
+  if (!finite || level == CS_VERIFY_FULL) CS_TRY(st, tell_weights(session, finite, out), done);
 done:
   free_outputs(wanted, program->graph->n_outputs);
   free_outputs(found, program->graph->n_outputs);

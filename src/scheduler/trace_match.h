@@ -8,9 +8,6 @@ typedef struct cs_trace_match {
   /* Kernels beside which another one of the same kind (name, grid, threads) could have started just
    * as well by all that the plan says: which of them it is, is a choice. */
   int ambiguous;
-  /* Most microseconds by which a kernel started before one that it waits for had ended; of kernels
-   * that do not begin early. Clocks of streams differ by less than one. */
-  double slack_us;
 } cs_trace_match;
 
 /* Finds told[told_of[i]] to be traced[i]: told[n] are the kernels of the plan's launches (`launch`

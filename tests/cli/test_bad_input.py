@@ -11,7 +11,7 @@ import time
 import unittest
 
 import harness
-from harness import (BAD_INPUT, FAILURE, INTERRUPTED, OK, ROOT, TERMINATED, TINY_PARAMETERS, CommandTest,
+from harness import (BAD_INPUT, FAILURE, INTERRUPTED, OK, ROOT, TERMINATED, TINY_PARAMETERS, USAGE, CommandTest,
                      npy, read_npy, safetensors, with_header)
 
 
@@ -96,6 +96,19 @@ class Arrays(CommandTest):
         code, _, err = self.run_tiny("--input", "none.npy")
         self.assertIn(code, (BAD_INPUT, FAILURE))
         self.assertIn("none.npy", err)
+
+    def test_a_dump_that_cannot_be_written_fails_before_anything_is_measured(self):
+        for code, item, *told in ((FAILURE, "conv1=absent/a.npy", "absent/a.npy"), (FAILURE, "conv1=/proc/a.npy", "/proc/a.npy"),
+                                  (USAGE, "conv1=tiny.json", "--dump tiny.json", "which is read"),
+                                  (USAGE, "conv1=r.json", "--dump r.json", "--json"),
+                                  (USAGE, "conv1=out.npy", "--dump out.npy", "--output"),
+                                  (USAGE, "conv1=conv2.npy", "conv2.npy", "another result")):
+            with self.subTest(item):
+                self.refused(self.run_tiny("--dump", item, "--dump", "conv2", "--cache", "new", "--json", "r.json", "--output",
+                                           "out.npy"), code, *told)
+        self.assertFalse((self.folder / "new").exists())
+        self.accepted(self.run_tiny("--dump", "conv1=a.npy", "--dump", "conv2", "--samples", "2"))
+        self.assertTrue((self.folder / "a.npy").exists() and (self.folder / "conv2.npy").exists())
 
     def test_unknown_node_to_dump(self):
         self.refused(self.run_tiny("--dump", "nowhere"), BAD_INPUT, "nowhere")
@@ -186,17 +199,35 @@ class Devices(CommandTest):
     def test_auto_without_gpu(self):
         self.accepted(self.execute("run", self.model()))
 
+    def test_memory_limit_that_no_plan_holds_is_refused_before_anything_is_measured(self):
+        """A convolution's input and output are there at once: of conv1 1000 x (3 + 8) x 16 x 16 f32 or f16."""
+        model = self.file("m.json", {"schema": "convsched.graph/1", "name": "m",
+                                     "inputs": [{"name": "x", "shape": ["N", 3, 16, 16], "dtype": "f32"}],
+                                     "nodes": [{"name": "conv1", "op": "Conv", "inputs": ["x"], "attrs": {
+                                         "out_channels": 8, "kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}},
+                                               {"name": "pool", "op": "GlobalAveragePool", "inputs": ["conv1"]}],
+                                     "outputs": ["pool"]})
+        for dtype, size in (("f32", 4), ("bf16", 2)):
+            bound = 1000 * 11 * 256 * size
+            how = ("--device", "cpu", "--batch", "1000", "--dtype", dtype, "--cache", "new")
+            for command, more in (("run", ()), ("plan", ()), ("trace", ())):
+                self.refused(self.execute(command, model, *how, "--memory-limit", str(bound - 1), *more), BAD_INPUT,
+                             "memory limit", f"at most {bound - 1} bytes", '"conv1"', f"takes {bound}")
+            self.assertEqual(list((self.folder / "new").rglob("*.jsonl")), [], "measured first")
+            self.refused(self.execute("plan", model, *how, "--memory-limit", str(bound), "--frozen"), BAD_INPUT, "not measured")
+
     def test_memory_limit(self):
         """A limit below the minimum names the minimum of the policy, which is then accepted."""
         least = {}
         for policy in ("streams", "sequential"):
             plan = functools.partial(self.execute, "plan", self.model(), "--device", "cpu", "--policy", policy,
                                      "--memory-limit")
-            err = self.refused(plan("64"), BAD_INPUT, f"policy {policy}", "memory limit", "at most 64 bytes")
+            self.accepted(self.execute("plan", self.model(), "--device", "cpu", "--policy", policy))
+            err = self.refused(plan("64", "--frozen"), BAD_INPUT, f"policy {policy}", "memory limit", "at most 64 bytes")
             least[policy] = int(re.search(r"the smallest possible is (\d+)", err)[1])
             self.accepted(plan(least[policy]))
         # All that is run must hold it; the wanted policy is planned first.
-        self.refused(self.run_tiny("--memory-limit", "64"), BAD_INPUT, "policy streams", least["streams"])
+        self.refused(self.run_tiny("--memory-limit", "64", "--frozen"), BAD_INPUT, "policy streams", least["streams"])
         self.accepted(self.run_tiny("--memory-limit", max(least.values())))
 
 

@@ -79,6 +79,7 @@ class Offers(Files):
         self.assertEqual(self.words("profile", "--depth", ""), ["default", "full"])
         self.assertEqual(self.words("report", "--format", ""), ["csv", "html", "json", "md", "svg", "text"])
         self.assertEqual(self.words("compare", "--format", ""), ["csv", "json", "md", "text"])
+        self.assertEqual(self.words("report", "--figure", "sc"), ["scatter", "scatter-registers", "scatter-shared"])
         self.assertEqual(self.words("plan", "--policy", ""), policies)
         self.assertEqual(self.words("report", "--policy", "streams,i"), ["streams,ios"])
         self.assertEqual(self.words("run", "--device", ""), ["auto", "cpu", "cuda:", "sim:"])
@@ -86,6 +87,15 @@ class Offers(Files):
         self.assertEqual(self.words("run", "--batch", ""), [])
         self.assertEqual(self.words("experiment", "--only", ""), [])
         self.assertEqual(self.words("cache", ""), ["clear", "list", "path"])
+
+    def test_figures_are_those_that_are_told_of(self):
+        page = (ROOT / "docs/report-page.md").read_text().split("## Single figures")[1]
+        told = re.findall(r"`([a-z-]+)`", page[:page.index("as SVG")])
+        self.assertIn("gantt", told)
+        self.assertEqual(self.words("report", "--figure", ""), sorted(told))
+        for name in told:
+            self.assertEqual(self.words("report", f"--figure={name}")[0], f"--figure={name}")
+            self.accepted(self.execute("--parse-only", "report", "tiny.json", "--figure", name))
 
     def test_files(self):
         self.assertEqual(self.files("run", ""), ["a.json", "b.onnx", "sub folder/", "tiny.json"])
@@ -96,6 +106,8 @@ class Offers(Files):
         self.assertEqual(self.files("run", "a.json", "--cache", ""), ["sub folder/"])
         self.assertEqual(self.files("run", "a.json", "--input", "x=c"), ["x=c.txt"])
         self.assertEqual(self.files("import", "b.onnx", "-o", ""), ["a.json", "sub folder/", "tiny.json"])
+        self.file("g.png", "x")
+        self.assertEqual(self.files("generate", "a.json", "--output", ""), ["g.png", "sub folder/"])
         self.env["HOME"] = str(self.folder)
         self.assertEqual(self.files("run", "~/t"), ["~/tiny.json"])
 
@@ -138,6 +150,8 @@ class Shells(Files):
         ("convsched run tiny.json --weights=d\t", ["run", "tiny.json", "--weights=d.safetensors"]),
         ("convsched run tiny.json --algorithm conv1\tid", ["run", "tiny.json", "--algorithm", "conv1=id"]),
         ("convsched cache cl\t", ["cache", "clear"]),
+        ("convsched report tiny.json --figure ga\t", ["report", "tiny.json", "--figure", "gantt"]),
+        ("convsched report tiny.json --figure=scatter-s\t", ["report", "tiny.json", "--figure=scatter-shared"]),
     )
 
     def run_lines(self, args, ready):

@@ -60,6 +60,7 @@ class CrossProduct(ExperimentTest):
 
     def test_every_cell_once(self):
         self.accepted(self.sim("--quiet"))
+        self.assert_predicted_alone(*self.accepted(self.sim("--page", "page.html")))
         self.assert_complete()
         found = {(c["cell"]["family"], c["cell"]["workspace_limit"], c["cell"]["streams"]) for c in self.cells()}
         self.assertEqual(found, {(f, w, s) for f in ("all", "legacy", "ours") for w in (0, 16 << 20, 256 << 20)
@@ -70,6 +71,16 @@ class CrossProduct(ExperimentTest):
             self.assertTrue(all(p["predicted"] for p in cell["run"]["policies"]))
             used = max(p["streams"] for p in cell["run"]["policies"])
             self.assertLessEqual(used, cell["cell"]["streams"] or 99)
+
+    def assert_predicted_alone(self, out, err):
+        """Nothing of a simulated device is told as measured."""
+        page = (self.folder / "page.html").read_text()
+        self.assertIn(f"0 predicted, {CELLS} there before", err)
+        self.assertIn("predicted us", out)
+        self.assertIn(">predicted us<", page)
+        body = page[page.index("<body"):page.index("Environment</h2>")]  # an identity of the device is behind it
+        for text in (out, err, re.sub(r"<script.*?</script>", "", body, flags=re.S)):
+            self.assertNotRegex(text, "(?i)measured|median|sampled|interval")
 
     def test_families_restrict_convolutions(self):
         self.accepted(self.sim("--quiet", "--only", "workspace_limit=256M,streams=default"))
@@ -147,7 +158,7 @@ class Resume(ExperimentTest):
             self.assertLess(len(self.keys()), CELLS)
         before = self.keys()
         _, err = self.accepted(self.sim())
-        self.assertIn(f"{CELLS - len(before)} measured, {len(before)} there before", err)
+        self.assertIn(f"{CELLS - len(before)} predicted, {len(before)} there before", err)
         self.assert_complete()
         self.assertEqual(self.keys()[:len(before)], before)
 
@@ -180,7 +191,7 @@ class Resume(ExperimentTest):
 
     def test_time_limit(self):
         _, err = self.accepted(self.sim("--time-limit", "0"))
-        self.assertIn("0 measured, 0 there before, 27 left", err)
+        self.assertIn("0 predicted, 0 there before, 27 left", err)
         self.assertEqual(self.keys(), [])
         self.accepted(self.sim("--quiet"))
         self.assert_complete()
@@ -363,9 +374,9 @@ class Failures(ExperimentTest):
         self.assertIn(failed["reason"], err)
         code, _, err = self.sim(spec=spec)
         self.assertEqual(code, WRONG, "what failed before counts")
-        self.assertIn("0 measured, 2 there before, 1 failed", err)
+        self.assertIn("0 predicted, 2 there before, 1 failed", err)
         code, _, err = self.sim("--retry", spec=spec)
-        self.assertIn("1 measured, 1 there before, 1 failed", err)
+        self.assertIn("1 predicted, 1 there before, 1 failed", err)
         self.assertEqual(len(self.cells()), 3)
         self.execute("experiment", "--from", "out.jsonl", "--page", "p.html")
         page = (self.folder / "p.html").read_text()

@@ -1,4 +1,5 @@
 """`generate`: pictures from latent vectors, as PNG files that are decoded here and compared with what `run` computes."""
+import ctypes
 import math
 import os
 import signal
@@ -13,6 +14,7 @@ import harness
 from harness import BAD_INPUT, FAILURE, OK, USAGE, CommandTest
 
 WIDTH, HEIGHT = 10, 6
+IN_ACCESS, IN_CREATE = 0x1, 0x100  # of inotify(7)
 
 
 def generator(channels=3):
@@ -190,8 +192,69 @@ class Generate(CommandTest):
         self.file("faces/000002.png", b"mine")
         self.refused(self.generate("--count", "4", "--output", "faces"), USAGE, "000002.png", "--force")
         self.refused(self.generate("--output", model, "--force"), USAGE, "generator.json")
+        self.refused(self.generate("--output", "new/", "--columns", "3"), USAGE, "--columns 3", "the folder new/")
+        self.assertFalse((self.folder / "new").exists())
+        for name in ("a.jpg", "a.png.jpeg", "a", ".png", "faces.tiff", "png"):
+            self.refused(self.generate("--output", name, "--cache", "new"), USAGE, f"--output {name}", "FILE.png",
+                         "FOLDER/")
+            self.assertFalse((self.folder / name).exists())
+        self.assertFalse((self.folder / "new").exists(), "measured before the name was looked at")
         latents = self.latents(3)
         self.refused(self.generate("--latents", latents, "--output", latents, "--force"), USAGE, "z.npy")
+
+    def test_any_case_of_its_ending(self):
+        self.accepted(self.generate("--count", "2", "--output", "A.PNG"))
+        self.assertEqual(read_png(self.folder / "A.PNG")[:2], (2 * WIDTH, HEIGHT))
+
+    def test_more_pixels_than_a_png_has(self):
+        """Refused before anything is measured: 2^31 - 1 a side, of three channels a third of that across."""
+        most = 2 ** 31 - 1
+        for count, columns, found in ((most // HEIGHT + 1, 1, f"{WIDTH}x{(most // HEIGHT + 1) * HEIGHT}"),
+                                      (most, most, f"{WIDTH * most}x{HEIGHT}"), (1 << 40, 1, f"{WIDTH}x{HEIGHT << 40}")):
+            self.refused(self.generate("--count", str(count), "--columns", str(columns), "--output", "a.png", "--cache",
+                                       "new"), USAGE, "a.png", found, f"{most // 3}x{most}")
+        self.assertFalse((self.folder / "new").exists(), "measured before the sheet was looked at")
+        self.assertEqual([path.name for path in self.folder.glob("a.png*")], [])
+
+    def test_pictures_that_are_there_before_anything_is_measured(self):
+        (self.folder / "faces").mkdir()
+        self.file("faces/000063.png", b"mine")  # the last of the default count
+        self.refused(self.generate("--output", "faces", "--cache", "new"), USAGE, "000063.png", "--force")
+        self.assertFalse((self.folder / "new").exists())
+
+    def test_what_killed_processes_left(self):
+        ended = subprocess.Popen(["true"])
+        ended.wait()
+        (self.folder / "faces").mkdir()
+        for name in ("000000.png", "000002.png", "000003.png", "other.png"):
+            self.file(f"faces/{name}.tmp.{ended.pid}", b"x")
+        self.file(f"faces/000001.png.tmp.{os.getpid()}", b"x")
+        self.accepted(self.generate("--count", "3", "--output", "faces"))
+        self.assertEqual(sorted(os.listdir(self.folder / "faces")),
+                         ["000000.png", "000001.png", f"000001.png.tmp.{os.getpid()}", "000002.png",
+                          f"000003.png.tmp.{ended.pid}", f"other.png.tmp.{ended.pid}"])
+
+    def folder_reads(self, path, *args):
+        """How often a folder's entries were read while pictures were generated into it."""
+        libc, read = ctypes.CDLL(None, use_errno=True), 0
+        watch = libc.inotify_init1(os.O_NONBLOCK)
+        self.addCleanup(os.close, watch)
+        self.assertGreaterEqual(libc.inotify_add_watch(watch, os.fsencode(path), IN_ACCESS | IN_CREATE), 0)
+        self.accepted(self.generate(*args, "--output", path))
+        events = os.read(watch, 1 << 24)
+        while events:
+            _, mask, _, length = struct.unpack("iIII", events[:16])
+            read += bool(mask & IN_ACCESS)
+            events = events[16 + length:]
+        return read
+
+    def test_a_folder_is_read_a_few_times_however_many_pictures_there_are(self):
+        reads = []
+        for count in (20, 200):
+            (self.folder / str(count)).mkdir()
+            reads.append(self.folder_reads(self.folder / str(count), "--count", str(count)))
+        self.assertGreater(reads[0], 0)
+        self.assertLess(max(reads), 10)
 
     def test_one_file_for_two_things(self):
         for output, record in (("a.png", "a.png"), ("a.png", "./a.png"), ("./a.png", self.folder / "a.png")):

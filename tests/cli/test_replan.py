@@ -26,6 +26,9 @@ class PlanFile(CommandTest):
     def test_the_row_is_the_plans_policy(self):
         self.plan(policy="opara")
         self.assertEqual(self.names(), (["sequential", "opara"], ""))
+        for option, value in (("--search-seconds", "3"), ("--search-steps", "7")):
+            self.refused(self.run_tiny("--plan", "plan.json", option, value), USAGE, "plan.json", f"goes without {option}")
+        self.accepted(self.run_tiny("--plan", "plan.json", "--search-seconds", "0"))  # nothing of the baseline's, too
         self.refused(self.run_tiny("--plan", "plan.json", "--policy", "streams"), USAGE, "plan.json", "by opara",
                      "--policy streams")
         self.plan(policy="sequential")

@@ -114,6 +114,23 @@ class Whole(ReportTest):
         for section in ("sm-use", "candidates", "resources", "workspace", "complementary", "memory", "graph"):
             self.assertEqual(page.missing_in(section), "", section)
 
+    def test_times_that_are_compared_have_one_unit(self):
+        """Of some of these policies less than a millisecond, of others more."""
+        how = ("--batch", "32", "--ban", "cudnn.graph*")
+        file = PROFILES / "h100-f16-b32.jsonl.gz"
+        us = [float(row["predicted_us"]) for row in self.rows("policies", *how, dtype="f16", file=file)]
+        self.assertTrue(min(us) < 1000 < max(us), us)
+        page = self.page(*how, dtype="f16", file=file)
+        units = {}
+        for chart, body in re.findall(r'<svg [^>]*id="((?:gantt|sm-use|arena|policies)[^"]*)"(.*?)</svg>', page.text, re.S):
+            axis = re.search(r'<g class="axis x">(.*?)</g>', body, re.S)[1]
+            ticks = re.findall(r">([0-9.]+) ([^< ]+)</text>", axis)
+            units[chart] = {unit for _, unit in ticks}
+            self.assertEqual([float(value) for value, _ in ticks], sorted({float(value) for value, _ in ticks}), chart)
+        self.assertEqual(len(units), 3 * len(POLICIES) + 1)
+        self.assertEqual(units, dict.fromkeys(units, {"ms"}))
+        self.assertEqual(re.findall(r'class="value"[^>]*>[0-9.]+ (µs|s)', page.text), [])
+
     def test_size(self):
         """inception_v3 in f16 has the most candidates of the recorded ones."""
         page = self.page(model="inception_v3", dtype="f16")
@@ -224,6 +241,15 @@ class Figures(ReportTest):
         for name, spans in ends.items():
             self.assertAlmostEqual(min(a for a, _ in spans), plan[name]["start_us"] - first, delta=0.01)
             self.assertAlmostEqual(max(b for _, b in spans), plan[name]["end_us"] - first, delta=0.01)
+
+    def test_all_figures_of_predicted_times_begin_at_once(self):
+        first = {figure: min(float(row[column]) for row in self.rows(figure, "--policy", "streams"))
+                 for figure, column in (("gantt", "start_us"), ("graph", "start_us"), ("arena", "first_us"), ("sm-use", "us"))}
+        self.assertEqual(first, dict.fromkeys(first, 0))
+        starts = {row["task"]: float(row["start_us"]) for row in self.rows("graph") if row["policy"] == "streams"}
+        for row in self.rows("gantt"):
+            if row["policy"] == "streams" and row["index"] == "0":
+                self.assertAlmostEqual(float(row["start_us"]), starts[row["node"]], delta=1e-5)
 
     def test_what_lives_at_once_does_not_overlap_in_the_arena(self):
         rows = [row for row in self.rows("arena", "--policy", "streams") if row["policy"] == "streams"]
@@ -411,6 +437,33 @@ class Measured(CommandTest):
         self.assertIn("gantt-streams-measured", page.ids)
         self.assertIn("gantt-streams-planned", page.ids)
         self.assertEqual(page.missing_in("timelines"), "")
+        self.assertIn("the device has none", page.missing_in("sm-use"))
+        self.assertNotIn("convsched profile", page.missing_in("sm-use"))  # a CPU's would not give it
+
+    def test_one_of_a_kind(self):
+        model = self.file("one.json", {"schema": "convsched.graph/1", "name": "one",
+                                       "inputs": [{"name": "x", "shape": ["N", 3, 8, 8], "dtype": "f32"}],
+                                       "nodes": [{"name": "pool", "op": "MaxPool", "inputs": ["x"],
+                                                  "attrs": {"kernel_shape": [2, 2], "strides": [2, 2]}}],
+                                       "outputs": ["pool"]})
+        self.accepted(self.execute("report", model, "--device", "cpu", "--policy", "sequential", "--samples", 3, "-o",
+                                   "page.html"))
+        page = Page((self.folder / "page.html").read_text(encoding="utf-8"))
+        self.assertIn("1 kernel on 1 stream, measured", page.texts["summary"])
+        self.assertRegex(page.texts["candidates"], r"[0-9]+ candidates? of 1 different operation,")
+
+    def test_estimates_that_the_run_disproves_bind_nothing(self):
+        how = ("report", self.model(), "--device", "cpu", "--policy", "sequential", "--samples", 7, "-o", "page.html")
+        for factor, told in ((1000, "neither tells what binds"), (1e-5, " binds: the plan takes")):
+            self.accepted(self.execute(*how))
+            (cache,) = (self.folder / "cache").rglob("*.jsonl")
+            whole = cache.read_text()
+            cache.write_text(re.sub(r'"(cold_us|warm_us|p10_us|p90_us)":([0-9.e+-]+)',
+                                    lambda found: f'"{found[1]}":{float(found[2]) * factor}', whole))
+            self.accepted(self.execute(*how, "--frozen"))
+            page = Page((self.folder / "page.html").read_text(encoding="utf-8"))
+            self.assertIn(told, page.texts["summary"])
+            cache.write_text(whole)
 
     def test_figures_of_this_machine(self):
         out, _ = self.accepted(self.execute("report", self.model(), "--device", "cpu", "--policy", "streams", "--samples", 7,

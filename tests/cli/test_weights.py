@@ -1,6 +1,9 @@
 """How much memory the weights take; files of them that are written while they are in use."""
+import json
+import math
 import os
 import pathlib
+import struct
 import subprocess
 import time
 
@@ -100,6 +103,45 @@ class WrittenMeanwhile(CommandTest):
         os.mkfifo(self.folder / "w.safetensors")
         self.refused(self.run_tiny("--weights", "w.safetensors", timeout=60), FAILURE, "w.safetensors",
                      "not a regular file")
+
+
+class NotFinite(CommandTest):
+    """Weights with a NaN or an infinity: the verdict is float64's, and the tensor is named."""
+
+    def weights(self, name, element, value, model=None):
+        self.accepted(self.execute("generate-weights", model or self.model(), "--output", "w.safetensors"))
+        data = bytearray((self.folder / "w.safetensors").read_bytes())
+        (length,) = struct.unpack("<Q", data[:8])
+        begin = json.loads(data[8:8 + length])[name]["data_offsets"][0] + 8 + length
+        data[begin + 4 * element:begin + 4 * element + 4] = struct.pack("<f", value)
+        return self.file("w.safetensors", bytes(data))
+
+    def test_outputs_are_not_finite(self):
+        _, err = self.accepted(self.run_tiny("--weights", self.weights("conv2.weight", 5, math.nan), "--samples", "2"))
+        self.assertEqual(err.count('weights: tensor "conv2.weight" holds nan at element 5, wanted finite numbers'), 1)
+        self.assertIn("outputs are not finite either", err)
+
+    def test_what_an_activation_hides_is_told_with_full(self):
+        model = self.file("s.json", harness.graph(lambda graph: graph["nodes"][1].update(op="Sigmoid")))
+        weights = self.weights("conv1.bias", 1, math.inf, model)
+        _, err = self.accepted(self.run_tiny("--weights", weights, "--samples", "2", model=model))
+        self.assertNotIn("weights: tensor", err)
+        _, err = self.accepted(self.run_tiny("--weights", weights, "--samples", "2", "--verify", "full", model=model))
+        self.assertIn('"conv1.bias" holds inf at element 1', err)
+        self.assertNotIn("outputs are not", err)
+
+    def test_a_verdict_that_comes_of_them(self):
+        """oneDNN makes a NaN of what Relu makes 0 of in float64."""
+        code, out, err = self.run_tiny("--weights", self.weights("conv1.bias", 2, -math.inf), "--samples", "2")
+        if code == OK:
+            self.skipTest("this oneDNN's Relu takes -inf")
+        self.assertEqual(code, harness.WRONG, err)
+        self.assertIn('weights: tensor "conv1.bias" holds -inf at element 2', out)
+
+    def test_finite_ones_are_not_told(self):
+        _, err = self.accepted(self.run_tiny("--weights", self.weights("conv1.bias", 0, 1e30), "--samples", "2", "--verify",
+                                             "full"))
+        self.assertNotIn("weights: tensor", err)
 
 
 if __name__ == "__main__":

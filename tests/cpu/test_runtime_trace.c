@@ -13,6 +13,7 @@
 static const cs_session *traced_session;
 static bool early, loses_a_kernel;
 static double skew; /* by which kernels seem to start too soon, of 10 us that they take */
+static int skewed_launch = -1; /* whose, the first of it; -1: all */
 static int traced_runs;
 
 /* A convolution is two kernels, anything else one; all that wait for another one begin early. */
@@ -57,7 +58,9 @@ static cs_status fake_trace(cs_schedule *schedule, cs_kernel_trace *out, int cap
   assert_ok(fake_kernels(schedule, told, 64, count));
   assert_true(*count <= capacity && *count <= 64);
   for (int k = 0; k < *count; k++) {
-    double start = told[k].early ? at - 2 : at - skew;
+    bool first = k == 0 || told[k].launch != told[k - 1].launch;
+    bool skewed = skewed_launch < 0 || (first && told[k].launch == skewed_launch);
+    double start = told[k].early ? at - 2 : skewed ? at - skew : at;
     at += 10;
     out[k] = (cs_kernel_trace){.launch = -1,
                                .start_us = start * by,
@@ -219,6 +222,61 @@ static void test_clocks_that_differ(void **state) {
   cs_session_destroy(session);
 }
 
+static double told_slack(cs_session *session) {
+  char *text = NULL;
+  assert_ok(fake_trace_json(session, &text));
+  json_t *trace = checked(text);
+  double us =
+      number(json_object_get(json_object_get(trace, "otherData"), "traced"), "clock_slack_us");
+  json_decref(trace);
+  return us;
+}
+
+static bool needs(const cs_plan *plan, const cs_program *program, int launch, int other) {
+  const cs_task *task = &program->tasks[plan->tasks[launch].task];
+  for (int k = 0; k < task->n_preds; k++) {
+    if (task->preds[k] == plan->tasks[other].task) return true;
+  }
+  return false;
+}
+
+/* All from launch p on, predicted for later. */
+static void delay(cs_plan *plan, int p, double us) {
+  for (int q = p; q < plan->n_tasks; q++) {
+    plan->tasks[q].start_us += us;
+    plan->tasks[q].end_us += us;
+  }
+  plan->predicted_us += us;
+}
+
+/* A wait for memory alone, which is no dependency: what does not wait for it is not too soon. */
+static void test_clocks_that_differ_where_memory_is_waited_for(void **state) {
+  (void)state;
+  cs_session *session = new_session("streams");
+  cs_plan *plan = session->planned.plan;
+  int p = 1, *own, one;
+  while (p < plan->n_tasks && (plan->tasks[p].stream == plan->tasks[p - 1].stream ||
+                               needs(plan, session->planned.program, p, p - 1))) {
+    p++;
+  }
+  assert_true(p < plan->n_tasks);
+  int own_waits = plan->tasks[p].n_waits;
+  skew = 0.2;
+  skewed_launch = p;
+  assert_true(fabs(told_slack(session)) < 1e-6);
+  own = plan->tasks[p].waits;
+  one = p - 1;
+  plan->tasks[p].waits = &one;
+  plan->tasks[p].n_waits = 1;
+  delay(plan, p, plan->tasks[p - 1].end_us);
+  assert_true(fabs(told_slack(session) - 0.6) < 1e-6);
+  plan->tasks[p].waits = own;
+  plan->tasks[p].n_waits = own_waits;
+  skew = 0;
+  skewed_launch = -1;
+  cs_session_destroy(session);
+}
+
 /* They are drawn from where the one before has ended, and say when they began. */
 static void test_early_kernels(void **state) {
   (void)state;
@@ -302,9 +360,13 @@ static void test_what_is_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_by_the_clock),       cmocka_unit_test(test_kernels),
-      cmocka_unit_test(test_early_kernels),      cmocka_unit_test(test_early_kernels_of_streams),
-      cmocka_unit_test(test_clocks_that_differ), cmocka_unit_test(test_counters),
+      cmocka_unit_test(test_by_the_clock),
+      cmocka_unit_test(test_kernels),
+      cmocka_unit_test(test_early_kernels),
+      cmocka_unit_test(test_early_kernels_of_streams),
+      cmocka_unit_test(test_clocks_that_differ),
+      cmocka_unit_test(test_counters),
+      cmocka_unit_test(test_clocks_that_differ_where_memory_is_waited_for),
       cmocka_unit_test(test_what_is_refused),
   };
   return cmocka_run_group_tests(tests, open_all, close_all);

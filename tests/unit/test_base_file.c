@@ -132,6 +132,37 @@ static const char *left_over(const char *name, const char *tail) {
   return path;
 }
 
+static bool is_m(const char *name, const void *user) {
+  return strncmp(name, "m", 1) == 0 && strcmp(user, "user") == 0;
+}
+
+/* Of many files at once: those wanted, whose writers are gone; their names may hold ".tmp.". */
+static void test_tidy(void **state) {
+  (void)state;
+  char gone[32], path[4][256];
+  snprintf(gone, sizeof gone, "%ld", ended_process());
+  snprintf(path[0], sizeof path[0], "%s", left_over("m1", gone));
+  snprintf(path[1], sizeof path[1], "%s", left_over("m.tmp.2", gone));
+  snprintf(path[2], sizeof path[2], "%s", left_over("n", gone));
+  snprintf(path[3], sizeof path[3], "%s", left_over("m1", "x1"));
+  cs_file_tidy(folder, is_m, "user");
+  for (int i = 0; i < 4; i++) assert_int_equal(access(path[i], F_OK), i < 2 ? -1 : 0);
+  cs_file_tidy(in_folder("nowhere"), is_m, "user");
+  for (int i = 2; i < 4; i++) assert_int_equal(unlink(path[i]), 0);
+}
+
+static void test_one_of_many(void **state) {
+  (void)state;
+  char gone[32];
+  cs_file_writer writer;
+  snprintf(gone, sizeof gone, "%ld", ended_process());
+  const char *path = left_over("l", gone);
+  assert_null(cs_file_writer_open_one_of_many(&writer, in_folder("l")));
+  cs_file_writer_abandon(&writer);
+  assert_int_equal(access(path, F_OK), 0);
+  assert_int_equal(unlink(path), 0);
+}
+
 static void replace_and_look(const char *path, bool stays) {
   assert_null(cs_file_replace(in_folder("l"), "x", 1));
   assert_int_equal(access(path, F_OK), stays ? 0 : -1);
@@ -161,8 +192,12 @@ static void test_leftovers(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_replace_and_read),       cmocka_unit_test(test_device_is_not_replaced),
-      cmocka_unit_test(test_check_before_replacing), cmocka_unit_test(test_leftovers),
+      cmocka_unit_test(test_replace_and_read),
+      cmocka_unit_test(test_device_is_not_replaced),
+      cmocka_unit_test(test_check_before_replacing),
+      cmocka_unit_test(test_leftovers),
+      cmocka_unit_test(test_tidy),
+      cmocka_unit_test(test_one_of_many),
       cmocka_unit_test(test_folders_and_neighbours),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -93,6 +93,41 @@ static void units(void **state) {
 
 /* ---- Axes ---- */
 
+/* Times of one axis, and of axes that are compared, are in one unit; a log axis has many. */
+static void times_of_an_axis_have_one_unit(void **state) {
+  (void)state;
+  static const struct {
+    double most, compared, value;
+    bool log;
+    const char *text;
+  } cases[] = {{1600, 0, 500, false, "0.5 ms"},        {1600, 0, 0, false, "0 ms"},
+               {1600, 0, 1234.5, false, "1.23 ms"},    {900, 1100, 900, false, "0.9 ms"},
+               {900, 1100, 42.37, false, "0.0424 ms"}, {900, 0, 900, false, "900 µs"},
+               {900, 0, 42.37, false, "42.4 µs"},      {900, 0, 123.4, false, "123 µs"},
+               {2e6, 0, 50000, false, "0.05 s"},       {250000, 0, 120000, false, "120 ms"},
+               {1600, 0, 500, true, "500 µs"},         {1600, 0, NAN, false, "–"}};
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    char text[32];
+    cs_axis axis = {.unit = CS_UNIT_US,
+                    .most = cases[i].most,
+                    .compared = cases[i].compared,
+                    .log = cases[i].log};
+    cs_axis_tick_text(&axis, cases[i].value, text);
+    assert_string_equal(text, cases[i].text);
+  }
+  char text[32];
+  cs_axis bytes = {.unit = CS_UNIT_BYTES, .most = 1 << 20};
+  cs_axis_tick_text(&bytes, 512, text);
+  assert_string_equal(text, "512 B");
+  cs_axis us = {.unit = CS_UNIT_US, .most = 1600}, number = {.most = 2};
+  cs_axis_value_text(&us, 1500, text);
+  assert_string_equal(text, "1.50 ms");
+  cs_axis_value_text(&us, 42.37, text);
+  assert_string_equal(text, "0.0424 ms");
+  cs_axis_tick_text(&number, 0.5, text);
+  assert_string_equal(text, "0.5");
+}
+
 static void expect_ticks(const cs_axis *axis, int wanted, const double *at, int n) {
   cs_ticks ticks;
   cs_axis_ticks(axis, wanted, &ticks);
@@ -253,6 +288,7 @@ int main(void) {
       cmocka_unit_test(numbers),
       cmocka_unit_test(texts_are_cut_in_the_middle),
       cmocka_unit_test(units),
+      cmocka_unit_test(times_of_an_axis_have_one_unit),
       cmocka_unit_test(linear_axes_end_at_round_numbers),
       cmocka_unit_test(no_tick_is_minus_zero),
       cmocka_unit_test(log_axes_have_decades_or_powers_of_two),

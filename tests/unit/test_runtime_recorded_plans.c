@@ -1,6 +1,7 @@
 /* Every policy on profiles recorded on an H100: choices carry the kernels that were recorded, the
  * plans are valid, and what they promise lies between the critical path and one stream. */
 #include "recorded_fixture.h"
+#include "runtime/least_memory.h"
 
 /* The choices of every task have what the profile has of them. */
 static int assert_kernels_are_the_records(const recorded *r) {
@@ -45,6 +46,7 @@ static void plan_model(const char *profile, const char *model, int64_t batch,
     print_message("  %-10s %d streams, %8.1f us predicted without contention\n", policies[i]->name,
                   plan->n_streams, plan->predicted_us);
     ok(cs_plan_check(plan, r.program, r.settings.options.workspace_limit, 0));
+    ok(cs_check_least_memory(r.program->graph, precision, plan->arena_bytes)); /* a lower bound */
     assert_true(plan->predicted_us >= bounds.critical_path_us * (1 - 1e-9));
     assert_true(policies[i] == &cs_policy_sequential ||
                 plan->predicted_us < sequential->predicted_us);

@@ -43,15 +43,12 @@ static void tell(cs_kernel_info out[KERNELS]) {
 }
 
 static void check(const cs_kernel_info *t, const cs_kernel_trace *r, const int wanted[KERNELS],
-                  int ambiguous, double slack) {
+                  int ambiguous) {
   int told_of[KERNELS];
   cs_trace_match match;
   assert_ok(cs_trace_match_launches(&plan, t, KERNELS, r, KERNELS, told_of, &match));
   for (int i = 0; i < KERNELS; i++) assert_int_equal(told_of[i], wanted[i]);
   assert_int_equal(match.ambiguous, ambiguous);
-  if (!(match.slack_us > slack - 1e-9 && match.slack_us < slack + 1e-9)) {
-    fail_msg("slack %g, wanted %g", match.slack_us, slack);
-  }
 }
 
 /* Which of the two equal kernels was the shorter one shows by what came after it. */
@@ -63,12 +60,12 @@ static void what_follows_tells_equal_kernels_apart(void **state) {
                                       traced(3, 6, "gemm", -1),  traced(5.5, 7, "sum", -1),
                                       traced(6.5, 8, "add", -1), traced(9, 10, "gemm", -1)};
   const int as_launched[KERNELS] = {FIRST, GEMM_1, GEMM_2, SUM_1, SUM_2, LAST};
-  check(t, a, as_launched, 1, 0);
+  check(t, a, as_launched, 1);
   const cs_kernel_trace b[KERNELS] = {traced(0, 1, "copy", -1),  traced(2, 5, "gemm", -1),
                                       traced(3, 6, "gemm", -1),  traced(5.5, 7, "add", -1),
                                       traced(6.5, 8, "sum", -1), traced(9, 10, "gemm", -1)};
   const int the_other_way[KERNELS] = {FIRST, GEMM_2, GEMM_1, SUM_2, SUM_1, LAST};
-  check(t, b, the_other_way, 1, 0);
+  check(t, b, the_other_way, 1);
 }
 
 /* Where times leave it open, a stream that served a stream of the plan goes on doing so. */
@@ -90,7 +87,7 @@ static void streams_are_kept_to(void **state) {
   const cs_kernel_trace own[KERNELS] = {traced(0, 1, "copy", 13), traced(2, 5, "gemm", 13),
                                         traced(3, 6, "gemm", 14), traced(7, 8, "sum", 13),
                                         traced(7, 9, "add", 14),  traced(9, 10, "gemm", 13)};
-  check(t, own, wanted, 1, 0);
+  check(t, own, wanted, 1);
 }
 
 static void early_kernels_may_overlap(void **state) {
@@ -101,9 +98,9 @@ static void early_kernels_may_overlap(void **state) {
   const cs_kernel_trace r[KERNELS] = {traced(0, 2.4, "copy", -1), traced(2, 5, "gemm", -1),
                                       traced(3, 6, "gemm", -1),   traced(5, 7, "sum", -1),
                                       traced(6, 8, "add", -1),    traced(9, 10, "gemm", -1)};
-  check(t, r, wanted, 1, 0.4); /* started 0.4 us too early: told */
+  check(t, r, wanted, 1); /* started 0.4 us too early: clocks differ */
   t[GEMM_1].early = true;
-  check(t, r, wanted, 0, 0); /* only the one that may begin early is it */
+  check(t, r, wanted, 0); /* only the one that may begin early is it */
 }
 
 static void wrong_orders_are_refused(void **state) {
