@@ -9,12 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/micro_ways.h"
 #include "runtime/search.h"
 #include "runtime/timed_programs.h"
-#include "scheduler/micro_batch.h"
 
 #define LEAST_EXPECTED 0.02 /* gain for which a divided program is planned */
-#define LAYOUT_WITHIN 1.5   /* times the cheapest layouts, that others are looked at */
 #define LEAST_SAMPLES 9
 #define MOST_SECONDS 2 /* no more samples than the least after that */
 
@@ -54,117 +53,6 @@ cs_status cs_divide_as_asked(cs_session *session) {
   return CS_OK;
 }
 
-/* ---- A program and what is measured of its operations' parts ---- */
-
-typedef struct undivided {
-  cs_program *program; /* owned; no division */
-  cs_task_choices *choices;
-  cs_measure_options measure;
-  cs_micro_op *ops; /* per task */
-  cs_micro_way **ways;
-} undivided;
-
-static void undivided_free(undivided *u) {
-  if (!u->program) return;
-  cs_choices_free(u->choices, u->program->n_tasks);
-  for (int t = 0; u->ways && t < u->program->n_tasks; t++) free(u->ways[t]);
-  free(u->ways);
-  free(u->ops);
-  cs_program_destroy(u->program);
-  *u = (undivided){0};
-}
-
-/* NOT_FOUND: some operation has no candidate in these layouts. */
-static cs_status undivided_open(cs_session *session, const cs_layout *layouts,
-                                const cs_measure_options *measure, undivided *out) {
-  cs_measure_report report = {0};
-  cs_near near = {0};
-  *out = (undivided){.measure = *measure};
-  CS_RETURN_IF_ERROR(cs_program_lower(session->planned.graph, session->settings.options.precision,
-                                      layouts, &out->program));
-  CS_RETURN_IF_ERROR(cs_profile_program(session->device->profile, session->device->backend,
-                                        out->program, measure, &session->device->logger, &report));
-  session->timings.profile += report.seconds;
-  return cs_choices_of_program(session->device->profile, out->program, &session->settings,
-                               measure->threads, &near, &out->choices);
-}
-
-static double cost_of(const undivided *u) {
-  double sum = 0;
-  for (int t = 0; t < u->program->n_tasks; t++) sum += u->choices[t].choices[0].cold_us;
-  return sum;
-}
-
-static int64_t bytes_of_weights(const cs_op_desc *desc) {
-  return cs_op_weight_elements(desc) * cs_dtype_size(desc->output.dtype);
-}
-
-static void add_ways(const cs_task_choices *choices, int64_t entries, cs_micro_op *op,
-                     cs_micro_way *ways) {
-  for (int i = 0; i < choices->n; i++) {
-    const cs_choice *choice = &choices->choices[i];
-    ways[op->n_ways++] = (cs_micro_way){entries, choice->candidate->workspace_bytes,
-                                        choice->cold_us, choice->warm_us};
-  }
-}
-
-static cs_status add_parts(const cs_session *session, const undivided *u, int task, int64_t entries,
-                           size_t *capacity, cs_micro_way **ways) {
-  const cs_op_desc *desc = &u->program->tasks[task].desc;
-  cs_micro_op *op = &u->ops[task];
-  cs_task_choices choices = {0};
-  bool known = false;
-  CS_RETURN_IF_ERROR(cs_micro_is_known(session, &u->measure, desc, entries, &known));
-  if (!known) return CS_OK;
-  cs_op_desc part = cs_micro_desc(desc, entries);
-  CS_RETURN_IF_ERROR(cs_choices_of_desc(session->device->profile, &part, &session->settings,
-                                        u->measure.threads, &choices));
-  cs_status st = cs_grow(ways, capacity, (size_t)op->n_ways + (size_t)choices.n, sizeof **ways);
-  if (st == CS_OK) add_ways(&choices, entries, op, *ways);
-  cs_choices_clear(&choices);
-  return st;
-}
-
-static cs_status make_op(const cs_session *session, const undivided *u, int task, int group) {
-  const cs_op_desc *desc = &u->program->tasks[task].desc;
-  int64_t sizes[CS_MICRO_SIZES], batch = u->program->graph->batch;
-  cs_micro_op *op = &u->ops[task];
-  size_t capacity = 0;
-  *op = (cs_micro_op){.group = group, .weight_bytes = bytes_of_weights(desc)};
-  CS_RETURN_IF_ERROR(
-      cs_grow(&u->ways[task], &capacity, (size_t)u->choices[task].n, sizeof **u->ways));
-  add_ways(&u->choices[task], batch, op, u->ways[task]);
-  int64_t bytes = cs_tensor_span_bytes(&desc->output);
-  for (int i = 0; i < desc->n_inputs; i++) bytes += cs_tensor_span_bytes(&desc->inputs[i]);
-  op->entry_bytes = bytes / batch + (bytes % batch > 0);
-  bool all = batch <= CS_MICRO_ALL_SIZES;
-  int64_t n = all ? batch - 1 : cs_micro_sizes(batch, sizes);
-  for (int64_t i = 0; cs_micro_divides(u->program, task) && i < n; i++) {
-    CS_RETURN_IF_ERROR(
-        add_parts(session, u, task, all ? i + 1 : sizes[i], &capacity, &u->ways[task]));
-  }
-  op->ways = u->ways[task];
-  return CS_OK;
-}
-
-static cs_status make_ops(const cs_session *session, undivided *u) {
-  cs_status st = CS_OK;
-  size_t n = (size_t)u->program->n_tasks;
-  int n_blocks;
-  int *block_of = cs_calloc(n, sizeof *block_of);
-  u->ops = cs_calloc(n, sizeof *u->ops);
-  u->ways = cs_calloc(n, sizeof *u->ways);
-  if (!block_of || !u->ops || !u->ways) {
-    st = cs_no_memory("operations", n * sizeof *u->ops);
-    goto done;
-  }
-  CS_TRY(st, cs_program_blocks(u->program, block_of, &n_blocks), done);
-  for (size_t t = 0; t < n; t++) CS_TRY(st, make_op(session, u, (int)t, block_of[t]), done);
-done:
-  free(block_of);
-  return st;
-}
-
 /* ---- A division ---- */
 
 typedef struct divided {
@@ -184,22 +72,10 @@ static void divided_free(divided *d) {
   *d = (divided){0};
 }
 
-/* On `streams` streams parts run at once, each with its share of the workspace limit. */
-static cs_status solve(const cs_session *session, const undivided *u, int streams,
-                       cs_micro_result *out) {
-  cs_micro_problem problem = {
-      .ops = u->ops,
-      .n_ops = u->program->n_tasks,
-      .batch = u->program->graph->batch,
-      .workspace_limit = session->settings.options.workspace_limit / streams,
-      .cache_bytes = info_of(session)->cache_bytes};
-  return streams > 1 ? cs_micro_at_once(&problem, out) : cs_micro_in_turn(&problem, out);
-}
-
 /* out->division stays NULL where too little is expected. */
-static cs_status divide(const cs_session *session, const undivided *u, int streams, divided *out) {
+static cs_status divide(const cs_session *session, const cs_ways *u, int streams, divided *out) {
   cs_micro_result result;
-  CS_RETURN_IF_ERROR(solve(session, u, streams, &result));
+  CS_RETURN_IF_ERROR(cs_ways_solve(session, u, streams, &result));
   cs_status st = CS_OK;
   const cs_graph *graph = u->program->graph;
   out->trial = (cs_micro_trial){.streams = streams,
@@ -239,7 +115,7 @@ static cs_status begin_as_measured(cs_session *session, const cs_policy_input *i
   return st;
 }
 
-static cs_status plan_divided(cs_session *session, const undivided *u, divided *d) {
+static cs_status plan_divided(cs_session *session, const cs_ways *u, divided *d) {
   cs_status st = CS_OK;
   cs_measure_report report = {0};
   cs_near near = {0};
@@ -339,7 +215,7 @@ static void tell(const cs_session *session, const cs_micro_trial *trial, const d
       trial->divided_us, trial->whole_us, 100 * trial->cache_us / gain);
 }
 
-static cs_status choose(cs_session *session, const undivided *u, divided *d) {
+static cs_status choose(cs_session *session, const cs_ways *u, divided *d) {
   static const char *const names[2] = {"whole", "divided"};
   cs_status st = CS_OK;
   const cs_planned *planned = &session->planned;
@@ -372,95 +248,6 @@ done:
   return st;
 }
 
-/* ---- Which layouts ---- */
-
-/* Parts are measured where that was not done before. */
-static cs_status know_parts(cs_session *session, undivided *u) {
-  cs_status st = CS_OK;
-  char *signature = NULL, *name = NULL;
-  cs_strbuf text = {0};
-  cs_profile *profile = session->device->profile;
-  cs_completion wanted = {.workspace_limit = u->measure.workspace_limit,
-                          .threads = u->measure.threads};
-  cs_micro_measured measured = {0};
-  CS_RETURN_IF_ERROR(cs_program_signature(u->program, true, &signature));
-  cs_strbuf_printf(&text, "%s: parts under %lld bytes%s", signature,
-                   (long long)u->measure.workspace_limit,
-                   session->settings.options.deterministic ? ", deterministic" : "");
-  free(signature);
-  CS_RETURN_IF_ERROR(cs_strbuf_take(&text, &name));
-  bool known = cs_op_profile_covers(cs_profile_find(profile, name), &wanted);
-  if (cs_may_time_programs(session) && (!known || session->settings.options.refresh)) {
-    cs_undivided of = {u->program, u->choices, &u->measure};
-    CS_TRY(st, cs_micro_measure(session, &of, &measured), done);
-    session->micro.operations += measured.operations;
-    if (measured.complete) CS_TRY(st, cs_profile_mark_completion(profile, name, &wanted), done);
-  }
-  st = make_ops(session, u);
-done:
-  free(name);
-  return st;
-}
-
-/* The program in these layouts takes the place of `best` where its division is expected to take
- * less. `most_us`: what it may take undivided, to be looked at. */
-static cs_status try_layouts(cs_session *session, const cs_layout *layouts,
-                             const cs_measure_options *measure, double most_us, undivided *best,
-                             double *best_us) {
-  undivided u = {0};
-  cs_micro_result result = {0};
-  cs_status st = CS_OK;
-  CS_TRY(st, undivided_open(session, layouts, measure, &u), done);
-  if (cost_of(&u) > most_us) goto done;
-  CS_TRY(st, know_parts(session, &u), done);
-  CS_TRY(st, solve(session, &u, 1, &result), done);
-  cs_log(&session->device->logger, CS_LOG_DEBUG,
-         "micro-batches: layouts in which the operations take %.1f us: %.1f us expected",
-         result.whole_us, result.us);
-  if (!best->program || result.us < *best_us) {
-    undivided worse = *best;
-    *best = u;
-    *best_us = result.us;
-    u = worse;
-  }
-done:
-  cs_micro_result_free(&result);
-  undivided_free(&u);
-  return st;
-}
-
-/* A layout in which something cannot be had is passed over. */
-static cs_status pass_over(cs_status st) {
-  cs_code code = cs_status_code(st);
-  if (code != CS_CODE_NOT_FOUND && code != CS_CODE_BAD_INPUT) return st;
-  cs_status_free(st);
-  return CS_OK;
-}
-
-/* Those of the plan, and each that serves the whole graph alone. */
-static cs_status best_layouts(cs_session *session, const cs_measure_options *measure,
-                              undivided *out) {
-  const cs_graph *graph = session->planned.graph;
-  cs_backend *backend = session->device->backend;
-  cs_layout available[CS_MAX_DEVICE_LAYOUTS];
-  int n = backend->vtable->layouts(backend, session->settings.options.precision, available);
-  double us = INFINITY;
-  CS_RETURN_IF_ERROR(
-      try_layouts(session, session->planned.program->layouts, measure, INFINITY, out, &us));
-  double most_us = LAYOUT_WITHIN * cost_of(out);
-  cs_layout *layouts = cs_calloc((size_t)graph->n_values, sizeof *layouts);
-  if (!layouts) return cs_no_memory("layouts", (size_t)graph->n_values * sizeof *layouts);
-  cs_status st = CS_OK;
-  for (int a = 0; a < n && st == CS_OK; a++) {
-    for (int v = 0; v < graph->n_values; v++) {
-      layouts[v] = cs_graph_layout_allowed(graph, v, available[a]) ? available[a] : CS_LAYOUT_NCHW;
-    }
-    st = pass_over(try_layouts(session, layouts, measure, most_us, out, &us));
-  }
-  free(layouts);
-  return st;
-}
-
 /* ---- All ---- */
 
 /* A divided program that holds no limit, or has no room beside the plan there is, is none. */
@@ -475,10 +262,10 @@ static cs_status give_up(const cs_session *session, int streams, cs_status st) {
   return CS_OK;
 }
 
-static cs_status try_division(cs_session *session, const undivided *u, int streams) {
+static cs_status try_division(cs_session *session, const cs_ways *u, int streams) {
   divided d = {0};
   cs_status st = CS_OK;
-  CS_TRY(st, pass_over(divide(session, u, streams, &d)), done);
+  CS_TRY(st, cs_micro_pass_over(divide(session, u, streams, &d)), done);
   if (!d.division) {
     cs_log(&session->device->logger, CS_LOG_DEBUG,
            "micro-batches on %d streams: expected %.1f us, undivided %.1f us: not worth it",
@@ -501,13 +288,13 @@ static bool is_wanted(const cs_session *session) {
 
 cs_status cs_consider_micro_batches(cs_session *session, const cs_measure_options *measure) {
   cs_status st = CS_OK;
-  undivided u = {0};
+  cs_ways u = {0};
   if (!is_wanted(session)) return CS_OK;
   double begun = cs_now_seconds();
   cs_measure_options alone = *measure;
   if (is_cpu(session)) alone.threads = cs_threads_per_stream(info_of(session), 1);
   session->micro.considered = true;
-  CS_TRY(st, pass_over(best_layouts(session, &alone, &u)), done);
+  CS_TRY(st, cs_micro_pass_over(cs_ways_in_best_layouts(session, &alone, &u)), done);
   if (!u.ops) goto done;
   CS_TRY(st, try_division(session, &u, 1), done);
   /* On a CPU parts on streams have fewer threads, and candidates of their own. */
@@ -516,6 +303,6 @@ cs_status cs_consider_micro_batches(cs_session *session, const cs_measure_option
   }
 done:
   session->micro.seconds = cs_now_seconds() - begun;
-  undivided_free(&u);
+  cs_ways_close(&u);
   return st;
 }
