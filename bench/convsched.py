@@ -51,6 +51,7 @@ class Options(ctypes.Structure):
         ("in_flight", ctypes.c_int),
         ("allows", c_char_pp),
         ("n_allows", ctypes.c_int),
+        ("micro_batches", ctypes.c_int),
     ]
 
 

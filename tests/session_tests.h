@@ -172,6 +172,32 @@ static void test_batch_changes(void **state) {
   cs_session_destroy(session);
 }
 
+/* Seven images in parts, odd ones too, on one stream and on several; each part's weights are those
+ * of the node, on the device once for all that pack the same bytes. */
+static void test_micro_batches(void **state) {
+  (void)state;
+  static const struct {
+    const char *policy;
+    int parts;
+  } cases[] = {{"sequential", 3}, {"sequential", 7}, {"streams", 3}, {"coselect", 2}};
+  cs_session_options options = default_options("sequential");
+  options.batch = 7;
+  cs_session *whole = NULL, *session = NULL;
+  assert_ok(cs_session_create(test_device, test_graph, &options, &whole));
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    options.policy = cases[i].policy;
+    options.micro_batches = cases[i].parts;
+    assert_ok(cs_session_create(test_device, test_graph, &options, &session));
+    assert_int_equal(cs_division_parts(session->planned.plan->division, 0)->n, cases[i].parts);
+    if (cases[i].parts == 7) { /* all of one size */
+      assert_true(session->realised.weights_bytes < 3 * whole->realised.weights_bytes);
+    }
+    assert_verified(session, CS_VERIFY_FULL);
+    cs_session_destroy(session);
+  }
+  cs_session_destroy(whole);
+}
+
 static void test_kept_values(void **state) {
   (void)state;
   cs_session_options options = default_options("streams");
@@ -418,6 +444,7 @@ static int run_session_tests(void) {
       cmocka_unit_test(test_policies_and_forks_agree),
       cmocka_unit_test(test_inputs_matter_and_sizes_are_checked),
       cmocka_unit_test(test_batch_changes),
+      cmocka_unit_test(test_micro_batches),
       cmocka_unit_test(test_kept_values),
       cmocka_unit_test(test_plan_round_trip),
       cmocka_unit_test(test_lost_candidates),

@@ -9,7 +9,9 @@
 #define FILLED 0xA5
 
 static cs_weights weights_of_session(const cs_session *session) {
-  return (cs_weights){session->planned.program, session->planned.plan, session->shared->params};
+  return (cs_weights){.program = session->planned.program,
+                      .plan = session->planned.plan,
+                      .params = session->shared->params};
 }
 
 /* Every task's weights packed by themselves, at their places; zeros between. free() releases. */

@@ -31,6 +31,7 @@ TORCHVISION = {
     "resnet50": lambda: torchvision.models.resnet50(weights=None),
     "squeezenet1_1": lambda: torchvision.models.squeezenet1_1(weights=None),
     "densenet121": lambda: torchvision.models.densenet121(weights=None),
+    "vgg16": lambda: torchvision.models.vgg16(weights=None, init_weights=False),
     "mobilenet_v2": lambda: torchvision.models.mobilenet_v2(weights=None),
     "efficientnet_b0": lambda: torchvision.models.efficientnet_b0(weights=None),
     "resnext50_32x4d": lambda: torchvision.models.resnext50_32x4d(weights=None),

@@ -95,8 +95,9 @@ class Builder:
         self.parameters += self.channels[x] * out + out
         return self.node(name, "Gemm", [x], out, out_features=out, bias=True)
 
-    def flatten(self, name, x):
-        return self.unary(name, "Flatten", x, axis=1)
+    def flatten(self, name, x, pixels=1):
+        """Of a value of so many pixels."""
+        return self.node(name, "Flatten", [x], self.channels[x] * pixels, axis=1)
 
     def text(self, output, expected_parameters):
         if self.parameters != expected_parameters:

@@ -6,7 +6,7 @@
                                                  library exports the graphs (needs onnxruntime, onnx)
 
 <graph>/{graph.json, weights.safetensors, input.npy, output.npy}: small graphs of each model family.
-models/<model>.npy: the output of models in models/ (but the two that are slowest in the C reference) for the
+models/<model>.npy: the output of models in models/ (but the three that are slowest in the C reference) for the
 parameters and the input generated from seed 0 at batch 1 (docs/weights.md). Outputs are float64 results stored as float32.
 """
 
@@ -30,7 +30,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT / "bench"))
 import convsched  # noqa: E402  of bench/
 
-SLOW = ("resnext50_32x4d", "inception_resnet_v2")
+SLOW = ("resnext50_32x4d", "inception_resnet_v2", "vgg16")
 GOLDENS_DIR = ROOT / "tests" / "data" / "goldens"
 SEED, SMALL_BATCH = 0, 2
 

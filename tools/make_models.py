@@ -210,6 +210,25 @@ def resnet50():
     return b.text(x, 25_557_032)
 
 
+# Source: torchvision.models.vgg16 (Simonyan and Zisserman, "Very deep convolutional networks for
+# large-scale image recognition", 2015, configuration D). Its adaptive pool to 7×7 changes nothing of
+# 224×224 and is left out. 138,357,544 parameters.
+def vgg16():
+    b = Builder("vgg16", "input", ["N", 3, 224, 224])
+    x, index = "input", 0
+    for widths in ((64, 64), (128, 128), (256, 256, 256), (512, 512, 512), (512, 512, 512)):
+        for width in widths:
+            x = b.relu(f"features.{index + 1}", b.conv(f"features.{index}", x, width, 3, 1, 1))
+            index += 2
+        x = b.max_pool(f"features.{index}", x, 2, 2)
+        index += 1
+    x = b.flatten("flatten", x, 7 * 7)
+    for layer in (0, 3):
+        x = b.relu(f"classifier.{layer + 1}", b.gemm(f"classifier.{layer}", x, 4096))
+        x = b.unary(f"classifier.{layer + 2}", "Dropout", x)
+    return b.text(b.gemm("classifier.6", x, 1000), 138_357_544)
+
+
 # Source: torchvision.models.squeezenet1_1. 1,235,496 parameters.
 def squeezenet1_1():
     b = Builder("squeezenet1_1", "input", ["N", 3, 224, 224])
@@ -282,7 +301,7 @@ def dcgan_generator():
 
 
 MODELS = (googlenet, googlenet_bn, inception_v3, resnet50, squeezenet1_1, densenet121,
-          dcgan_generator, nasnet_a_mobile, randwire_ws_small)
+          dcgan_generator, nasnet_a_mobile, randwire_ws_small, vgg16)
 
 
 def main():

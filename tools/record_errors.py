@@ -26,7 +26,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 SCHEMA = "convsched.errors/1"
 MODELS = ("googlenet", "googlenet_bn", "inception_v3", "resnet50", "squeezenet1_1", "densenet121",
           "dcgan_generator", "mobilenet_v2", "efficientnet_b0", "resnext50_32x4d", "inception_resnet_v2",
-          "nasnet_a_mobile", "randwire_ws_small")
+          "nasnet_a_mobile", "randwire_ws_small", "vgg16")
 DTYPES = {"f32": torch.float32, "tf32": torch.float32, "f16": torch.float16,
           "bf16": torch.bfloat16}
 KEY = ("model", "dtype", "batch", "seed", "device")

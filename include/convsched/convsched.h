@@ -262,6 +262,13 @@ typedef struct cs_session_options {
    * where one has none of them. Other operations are not restricted. */
   const char *const *allows;
   int n_allows;
+  /* Micro-batches: parts of the batch that run as operations of their own. 0 (default): policy
+   * "coselect" divides operations where measured plans say that it is faster, others do not; 1:
+   * none; more: every operation whose batch entries are computed each by itself, into so many parts
+   * that differ by one entry at most (one an entry, where the batch is less). A fork by
+   * "sequential", which others are compared with, is divided only where it is loaded from a plan.
+   * At most 1024. */
+  int micro_batches;
 } cs_session_options;
 CS_API void cs_session_options_init(cs_session_options *options);
 

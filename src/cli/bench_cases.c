@@ -133,7 +133,7 @@ static cs_status add_layer_of(bench_cases *cases, const char *name, const char *
 static cs_status add_layer(bench_cases *cases, const char *text) {
   bool all = strcmp(text, "dcgan") == 0;
   for (int i = 0; i < N_DCGAN; i++) {
-    char name[24];
+    char name[32];
     snprintf(name, sizeof name, "dcgan.%d", i);
     if (!all && strcmp(text, name) != 0) continue;
     CS_RETURN_IF_ERROR(add_layer_of(cases, name, dcgan[i]));

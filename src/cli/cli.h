@@ -39,6 +39,7 @@ typedef struct cli_options {
   double search_seconds; /* -1: not given */
   bool ablate, overlap, no_graph;
   const char *partition; /* NULL: not given */
+  int micro_batches;     /* 0: auto; 1: none; more: parts */
   bool frozen, refresh, deterministic, quiet, verbose, full, corun;
   int counters; /* -1 not said, else 0 or 1 */
   int verify;   /* -1 none, else cs_verify_level */
@@ -211,6 +212,8 @@ void cli_bytes_text(char *out, size_t size, double bytes);
 /* Sentences for a person on `bounds` and `memory` of cs_session_info_json; nothing for NULL. */
 void cli_print_bounds(const json_t *bounds, struct cs_strbuf *text);
 void cli_print_memory(const char *policy, const json_t *memory, struct cs_strbuf *text);
+/* The same of `micro_batches`; nothing where no node is divided. */
+void cli_print_micro_batches(const char *policy, const json_t *micro, struct cs_strbuf *text);
 
 /* Takes a case's record over. Where it is one of several it is written at once, so that whatever
  * ends the process later leaves it. */

@@ -82,6 +82,12 @@ const cli_option_entry cli_option_entries[CLI_MAX_ENTRIES] = {
       "are tried where the device has parts)",
       1},
      CLI_RUNNING | CLI_PLANS | CLI_INSPECTING | CLI_TRACING},
+    {{"micro-batches", KEY_MICRO_BATCHES, "auto|none|K", 0,
+      "Divide operations' batches: auto (default): coselect, from batch 8 on, where faster "
+      "candidates fit the workspace limit or tensors the cache, and only if measuring says so "
+      "(profiles some sizes of parts, too); K: into K parts, by any policy",
+      1},
+     CLI_PLANNING},
     {{"workspace-limit", KEY_WORKSPACE, "BYTES", 0,
       "Most workspace in use at once, k/M/G allowed (default 256M); holds while profiling too", 1},
      CLI_PLANNING | CLI_REPORTING | CLI_BENCHING},

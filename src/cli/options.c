@@ -156,6 +156,19 @@ static void set_partition(struct argp_state *state, cli_options *out, const char
   out->partition = text;
 }
 
+static void set_micro_batches(struct argp_state *state, cli_options *out, const char *text) {
+  if (strcmp(text, "auto") == 0) {
+    out->micro_batches = 0;
+  } else if (strcmp(text, "none") == 0) {
+    out->micro_batches = 1;
+  } else if (text[0] >= '0' && text[0] <= '9') {
+    out->micro_batches = (int)parse_integer(state, "micro-batches", text, 2, 1024);
+  } else {
+    argp_error(state, "--micro-batches \"%s\": wanted auto, none or a number of parts, 2 to 1024",
+               text);
+  }
+}
+
 static void set_verify(struct argp_state *state, cli_options *out, const char *text) {
   if (strcmp(text, "none") == 0) {
     out->verify = -1;
@@ -349,6 +362,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state) {
       return 0;
     case KEY_PARTITION:
       set_partition(state, out, text);
+      return 0;
+    case KEY_MICRO_BATCHES:
+      set_micro_batches(state, out, text);
       return 0;
     case KEY_VERIFY:
       set_verify(state, out, text);

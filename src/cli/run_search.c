@@ -1,4 +1,5 @@
-/* What the search of a policy found out beside its plan: blocks that fell back to one stream. */
+/* What the search of a policy found out beside its plan: blocks that fell back to one stream, what
+ * micro-batches brought. */
 #include <string.h>
 
 #include "cli/run.h"
@@ -42,6 +43,8 @@ static void print_fallback(const char *policy, const json_t *block, cs_strbuf *t
 
 void run_print_search(const run_case *run, cs_strbuf *text) {
   for (int i = 0; i < run->n; i++) {
+    cli_print_micro_batches(run->contenders[i].policy,
+                            json_object_get(run->contenders[i].info, "micro_batches"), text);
     const json_t *fallbacks = json_object_get(run->contenders[i].info, "fallbacks");
     json_int_t untried = json_integer_value(json_object_get(fallbacks, "untried"));
     size_t b;

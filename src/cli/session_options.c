@@ -36,6 +36,7 @@ void cli_session_options(const cli_options *options, int64_t batch, cs_precision
   out->in_flight = options->in_flight;
   out->no_graph = options->no_graph;
   out->partition = options->partition;
+  out->micro_batches = options->micro_batches;
   out->frozen = options->frozen;
   out->refresh = options->refresh;
   out->deterministic = options->deterministic;
@@ -96,6 +97,7 @@ cs_status cli_check_plan_options(const cli_options *options) {
   if (options->allows.n > 0) cs_strbuf_printf(&names, " --allow");
   if (options->streams > 0) cs_strbuf_printf(&names, " --streams");
   if (options->deterministic) cs_strbuf_printf(&names, " --deterministic");
+  if (options->micro_batches != 0) cs_strbuf_printf(&names, " --micro-batches");
   if (options->search_seconds > 0) cs_strbuf_printf(&names, " --search-seconds");
   if (options->search_steps > 0) cs_strbuf_printf(&names, " --search-steps");
   char *given = NULL;

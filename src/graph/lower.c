@@ -134,28 +134,57 @@ static void release(cs_lowering *lowering) {
   free(lowering->seen_task);
   free(lowering->stack);
   free(lowering->found);
+  cs_lower_parts_release(lowering);
   cs_program_destroy(lowering->program);
+}
+
+/* Neighbours of one list are lowered together. */
+static cs_status lower_nodes(cs_lowering *lowering) {
+  const cs_graph *graph = lowering->graph;
+  const cs_division *division = lowering->program->division;
+  for (int i = 0; i < graph->n_nodes;) {
+    int end = i + 1;
+    if (!cs_division_parts(division, i)) {
+      CS_RETURN_IF_ERROR(cs_lower_node(lowering, i));
+    } else {
+      while (end < graph->n_nodes && division->list_of[end] == division->list_of[i]) end++;
+      CS_RETURN_IF_ERROR(cs_lower_divided(lowering, i, end));
+    }
+    i = end;
+  }
+  return CS_OK;
 }
 
 cs_status cs_program_lower(const cs_graph *graph, cs_precision precision, const cs_layout *layouts,
                            cs_program **out) {
+  return cs_program_lower_divided(graph, precision, layouts, NULL, out);
+}
+
+cs_status cs_program_lower_divided(const cs_graph *graph, cs_precision precision,
+                                   const cs_layout *layouts, const cs_division *division,
+                                   cs_program **out) {
   cs_status st = CS_OK;
   *out = NULL;
   CS_RETURN_IF_ERROR(check_layouts(graph, layouts));
-  cs_lowering lowering = {.graph = graph, .storage = cs_precision_storage(precision)};
+  cs_lowering lowering = {
+      .graph = graph, .storage = cs_precision_storage(precision), .now = {.list = -1, .part = -1}};
   cs_program *program = lowering.program = cs_calloc(1, sizeof *program);
   if (!program) return cs_no_memory("a program", sizeof *program);
   program->graph = graph;
   program->precision = precision;
   CS_TRY(st, allocate(&lowering, layouts), done);
+  if (cs_division_count(division) > 0) {
+    CS_TRY(st, cs_division_copy(division, &program->division), done);
+  }
   locate(&lowering);
   lend_outputs(&lowering);
+  if (program->division) CS_TRY(st, cs_lower_parts_begin(&lowering), done);
   for (int i = 0; i < graph->n_inputs; i++) {
     CS_TRY(st,
            cs_lower_value(&lowering, graph->inputs[i], CS_WRITER_NONE, &program->input_tensors[i]),
            done);
   }
-  for (int i = 0; i < graph->n_nodes; i++) CS_TRY(st, cs_lower_node(&lowering, i), done);
+  CS_TRY(st, lower_nodes(&lowering), done);
   for (int i = 0; i < graph->n_outputs; i++) {
     program->output_tensors[i] = program->value_tensor[graph->outputs[i]];
   }

@@ -5,8 +5,8 @@
 
 /* ---- Buffers, tensors, tasks ---- */
 
-static cs_status add_buffer(cs_lowering *lowering, cs_strbuf *name, cs_buffer_kind kind,
-                            int64_t bytes, int *out) {
+cs_status cs_lower_add_buffer(cs_lowering *lowering, cs_strbuf *name, cs_buffer_kind kind,
+                              int64_t bytes, int *out) {
   cs_program *program = lowering->program;
   char *text = NULL;
   CS_RETURN_IF_ERROR(cs_strbuf_take(name, &text));
@@ -27,8 +27,8 @@ static int64_t alignment_of(int64_t offset) {
   return alignment;
 }
 
-static cs_status add_tensor(cs_lowering *lowering, int value, int buffer, int64_t offset,
-                            const cs_tensor_desc *desc, int writer, int *out) {
+cs_status cs_lower_add_tensor(cs_lowering *lowering, int value, int buffer, int64_t offset,
+                              const cs_tensor_desc *desc, int writer, int *out) {
   cs_program *program = lowering->program;
   size_t need = (size_t)program->n_tensors + 1;
   CS_RETURN_IF_ERROR(
@@ -57,14 +57,16 @@ cs_status cs_lower_value(cs_lowering *lowering, int value, int writer, int *out)
     int lender = lowering->lender[at.root], owner = lender < 0 ? at.root : lender;
     cs_strbuf name = {0};
     cs_strbuf_printf(&name, "%s", graph->values[owner].name);
-    CS_RETURN_IF_ERROR(add_buffer(lowering, &name, kind_of(lowering, owner),
-                                  cs_tensor_span_bytes(&whole), &lowering->buffer[at.root]));
+    CS_RETURN_IF_ERROR(cs_lower_add_buffer(lowering, &name, kind_of(lowering, owner),
+                                           cs_tensor_span_bytes(&whole),
+                                           &lowering->buffer[at.root]));
   }
   cs_tensor_desc desc = whole;
   desc.shape = graph->values[value].shape;
   int64_t offset = at.offset ? cs_tensor_offset4(&whole, 0, at.offset, 0, 0) : 0;
-  CS_RETURN_IF_ERROR(add_tensor(lowering, value, lowering->buffer[at.root],
-                                offset * cs_dtype_size(lowering->storage), &desc, writer, out));
+  CS_RETURN_IF_ERROR(cs_lower_add_tensor(lowering, value, lowering->buffer[at.root],
+                                         offset * cs_dtype_size(lowering->storage), &desc, writer,
+                                         out));
   lowering->program->value_tensor[value] = *out;
   return CS_OK;
 }
@@ -82,7 +84,8 @@ static cs_status add_task(cs_lowering *lowering, cs_strbuf *name, int node, cons
     return status;
   }
   cs_task *task = &program->tasks[program->n_tasks];
-  *task = (cs_task){.name = text, .node = node, .desc = *base, .output = output};
+  *task = (cs_task){
+      .name = text, .node = node, .part = lowering->now.part, .desc = *base, .output = output};
   task->desc.n_inputs = n_inputs;
   for (int k = 0; k < n_inputs; k++) {
     task->inputs[k] = inputs[k];
@@ -97,7 +100,8 @@ static cs_status add_copy(cs_lowering *lowering, int from, int to, const char *w
   cs_op_desc desc = {.op = CS_OP_COPY, .precision = lowering->program->precision};
   cs_strbuf name = {0};
   int value = lowering->program->tensors[from].value;
-  cs_strbuf_printf(&name, "copy:%s:%s", lowering->graph->values[value].name, why);
+  cs_strbuf_printf(&name, "copy:%s:", lowering->graph->values[value].name);
+  cs_lower_name(lowering, why, &name);
   return add_task(lowering, &name, -1, &desc, &from, 1, to);
 }
 
@@ -109,45 +113,66 @@ static bool same_bytes(const cs_tensor_desc *desc, cs_layout layout) {
          cs_layout_granule(desc->layout) == 1 && cs_layout_granule(layout) == 1;
 }
 
-/* A dense tensor of `value` in `layout`, made once and shared by all that want it. */
-static cs_status convert(cs_lowering *lowering, int value, cs_layout layout, int *out) {
-  const cs_value *source = &lowering->graph->values[value];
-  int *made = &lowering->converted[value * CS_LAYOUT_COUNT + (int)layout];
-  int from = lowering->program->value_tensor[value];
-  if (*made < 0) {
-    cs_tensor_desc desc = cs_tensor_dense(&source->shape, lowering->storage, layout);
-    cs_strbuf name = {0};
-    int buffer;
-    cs_strbuf_printf(&name, "%s@%s", source->name, cs_layout_name(layout));
-    CS_RETURN_IF_ERROR(
-        add_buffer(lowering, &name, CS_BUFFER_INTERMEDIATE, cs_tensor_span_bytes(&desc), &buffer));
-    CS_RETURN_IF_ERROR(add_tensor(lowering, value, buffer, 0, &desc, CS_WRITER_NONE, made));
-    CS_RETURN_IF_ERROR(add_copy(lowering, from, *made, cs_layout_name(layout)));
+/* Where the converted copy of a value's entries that are being lowered is noted; *made -1: there is
+ * none yet. */
+static void find_converted(cs_lowering *lowering, int value, cs_layout layout, int *made) {
+  int64_t key = (int64_t)value * CS_LAYOUT_COUNT + (int)layout;
+  const cs_lowered_part *now = &lowering->now;
+  *made = now->part < 0 ? lowering->converted[key]
+                        : cs_pair_map_get(&lowering->converted_parts, key,
+                                          (int64_t)now->list * CS_MOST_PARTS + now->part);
+}
+
+static cs_status note_converted(cs_lowering *lowering, int value, cs_layout layout, int made) {
+  int64_t key = (int64_t)value * CS_LAYOUT_COUNT + (int)layout;
+  const cs_lowered_part *now = &lowering->now;
+  int existing;
+  if (now->part >= 0) {
+    return cs_pair_map_put(&lowering->converted_parts, key,
+                           (int64_t)now->list * CS_MOST_PARTS + now->part, made, &existing);
   }
-  *out = *made;
+  lowering->converted[key] = made;
   return CS_OK;
+}
+
+/* A dense tensor of `value`, which is in tensor `from`, in `layout`, made once and shared by all
+ * that want it. */
+static cs_status convert(cs_lowering *lowering, int value, int from, cs_layout layout, int *out) {
+  find_converted(lowering, value, layout, out);
+  if (*out >= 0) return CS_OK;
+  cs_tensor_desc desc =
+      cs_tensor_dense(&lowering->program->tensors[from].desc.shape, lowering->storage, layout);
+  cs_strbuf name = {0};
+  int buffer;
+  cs_strbuf_printf(&name, "%s@", lowering->graph->values[value].name);
+  cs_lower_name(lowering, cs_layout_name(layout), &name);
+  CS_RETURN_IF_ERROR(cs_lower_add_buffer(lowering, &name, CS_BUFFER_INTERMEDIATE,
+                                         cs_tensor_span_bytes(&desc), &buffer));
+  CS_RETURN_IF_ERROR(cs_lower_add_tensor(lowering, value, buffer, 0, &desc, CS_WRITER_NONE, out));
+  CS_RETURN_IF_ERROR(note_converted(lowering, value, layout, *out));
+  return add_copy(lowering, from, *out, cs_layout_name(layout));
 }
 
 static cs_status read_value(cs_lowering *lowering, int value, cs_layout layout, int *out) {
   const cs_program *program = lowering->program;
   *out = program->value_tensor[value];
-  const cs_tensor *tensor = &program->tensors[*out];
+  if (lowering->now.part >= 0) CS_RETURN_IF_ERROR(cs_lower_part_of(lowering, value, out));
+  int from = *out;
+  const cs_tensor *tensor = &program->tensors[from];
   if (tensor->desc.shape.rank != 4 || tensor->desc.layout == layout) return CS_OK;
-  if (!same_bytes(&tensor->desc, layout)) return convert(lowering, value, layout, out);
-  int *made = &lowering->converted[value * CS_LAYOUT_COUNT + (int)layout];
-  if (*made < 0) {
-    cs_tensor_desc desc = cs_tensor_dense(&tensor->desc.shape, lowering->storage, layout);
-    desc.strides[0] = tensor->desc.strides[0];
-    CS_RETURN_IF_ERROR(add_tensor(lowering, value, tensor->buffer, tensor->offset, &desc,
-                                  lowering->writer[*out], made));
-  }
-  *out = *made;
-  return CS_OK;
+  if (!same_bytes(&tensor->desc, layout)) return convert(lowering, value, from, layout, out);
+  find_converted(lowering, value, layout, out);
+  if (*out >= 0) return CS_OK;
+  cs_tensor_desc desc = cs_tensor_dense(&tensor->desc.shape, lowering->storage, layout);
+  desc.strides[0] = tensor->desc.strides[0];
+  CS_RETURN_IF_ERROR(cs_lower_add_tensor(lowering, value, tensor->buffer, tensor->offset, &desc,
+                                         lowering->writer[from], out));
+  return note_converted(lowering, value, layout, *out);
 }
 
 /* ---- Nodes ---- */
 
-static cs_status lower_operation(cs_lowering *lowering, int index) {
+cs_status cs_lower_operation(cs_lowering *lowering, int index) {
   const cs_node *node = &lowering->graph->nodes[index];
   cs_op_desc base = cs_node_base_desc(node, lowering->program->precision);
   int inputs[CS_MAX_OP_INPUTS], output;
@@ -155,9 +180,11 @@ static cs_status lower_operation(cs_lowering *lowering, int index) {
     CS_RETURN_IF_ERROR(read_value(lowering, node->inputs[k],
                                   lowering->program->layouts[node->output], &inputs[k]));
   }
-  CS_RETURN_IF_ERROR(cs_lower_value(lowering, node->output, CS_WRITER_NONE, &output));
+  CS_RETURN_IF_ERROR(lowering->now.part >= 0
+                         ? cs_lower_part(lowering, node->output, &output)
+                         : cs_lower_value(lowering, node->output, CS_WRITER_NONE, &output));
   cs_strbuf name = {0};
-  cs_strbuf_printf(&name, "%s", node->name);
+  cs_lower_name(lowering, node->name, &name);
   return add_task(lowering, &name, index, &base, inputs, node->n_inputs, output);
 }
 
@@ -168,9 +195,9 @@ static cs_status add_slice(cs_lowering *lowering, int whole, int value, int axis
   int64_t granule = axis == 1 ? cs_layout_granule(tensor.desc.layout) : 1;
   tensor.desc.shape = lowering->graph->values[value].shape;
   int64_t offset = begin / granule * tensor.desc.strides[axis];
-  return add_tensor(lowering, value, tensor.buffer,
-                    tensor.offset + offset * cs_dtype_size(lowering->storage), &tensor.desc,
-                    CS_WRITER_NONE, out);
+  return cs_lower_add_tensor(lowering, value, tensor.buffer,
+                             tensor.offset + offset * cs_dtype_size(lowering->storage),
+                             &tensor.desc, CS_WRITER_NONE, out);
 }
 
 /* Copies an input into its slice unless a concat that shares the place has done so. */
@@ -232,13 +259,13 @@ static cs_status reshaped_view(cs_lowering *lowering, const cs_node *node, int *
   const cs_shape *shape = &lowering->graph->values[node->output].shape;
   cs_layout layout = program->layouts[node->output];
   if (!cs_lower_is_row_major(&program->tensors[from].desc)) {
-    CS_RETURN_IF_ERROR(convert(lowering, node->inputs[0], CS_LAYOUT_NCHW, &from));
+    CS_RETURN_IF_ERROR(convert(lowering, node->inputs[0], from, CS_LAYOUT_NCHW, &from));
   }
   const cs_tensor *tensor = &program->tensors[from];
   cs_tensor_desc desc = cs_tensor_dense(shape, lowering->storage, CS_LAYOUT_NCHW);
   if (shape->rank == 4 && same_bytes(&desc, layout)) desc.layout = layout;
-  return add_tensor(lowering, node->output, tensor->buffer, tensor->offset, &desc,
-                    lowering->writer[from], out);
+  return cs_lower_add_tensor(lowering, node->output, tensor->buffer, tensor->offset, &desc,
+                             lowering->writer[from], out);
 }
 
 /* The copy writes the output's bytes through the input's shape. */
@@ -248,8 +275,9 @@ static cs_status copy_through_input(cs_lowering *lowering, const cs_node *node) 
   CS_RETURN_IF_ERROR(cs_lower_value(lowering, node->output, program->n_tasks, &whole));
   cs_tensor_desc desc =
       cs_tensor_dense(&program->tensors[from].desc.shape, lowering->storage, CS_LAYOUT_NCHW);
-  CS_RETURN_IF_ERROR(add_tensor(lowering, node->inputs[0], program->tensors[whole].buffer,
-                                program->tensors[whole].offset, &desc, CS_WRITER_NONE, &shaped));
+  CS_RETURN_IF_ERROR(cs_lower_add_tensor(lowering, node->inputs[0], program->tensors[whole].buffer,
+                                         program->tensors[whole].offset, &desc, CS_WRITER_NONE,
+                                         &shaped));
   return add_copy(lowering, from, shaped, node->name);
 }
 
@@ -283,7 +311,7 @@ static cs_status lower_slice(cs_lowering *lowering, int index) {
   int from, to;
   if (needs_own_bytes(lowering, node->output) ||
       !cs_node_is_channel_view(lowering->graph, node, layout)) {
-    return lower_operation(lowering, index);
+    return cs_lower_operation(lowering, index);
   }
   CS_RETURN_IF_ERROR(read_value(lowering, node->inputs[0], layout, &from));
   CS_RETURN_IF_ERROR(add_slice(lowering, from, node->output, 1, node->attrs.slice.starts[0], &to));
@@ -303,8 +331,8 @@ static cs_status lower_identity(cs_lowering *lowering, int index) {
   }
   CS_RETURN_IF_ERROR(read_value(lowering, node->inputs[0], program->layouts[node->output], &from));
   cs_tensor tensor = program->tensors[from];
-  CS_RETURN_IF_ERROR(add_tensor(lowering, node->output, tensor.buffer, tensor.offset, &tensor.desc,
-                                lowering->writer[from], &to));
+  CS_RETURN_IF_ERROR(cs_lower_add_tensor(lowering, node->output, tensor.buffer, tensor.offset,
+                                         &tensor.desc, lowering->writer[from], &to));
   program->value_tensor[node->output] = to;
   return CS_OK;
 }
@@ -322,6 +350,6 @@ cs_status cs_lower_node(cs_lowering *lowering, int index) {
     case CS_OP_DROPOUT:
       return lower_identity(lowering, index);
     default:
-      return lower_operation(lowering, index);
+      return cs_lower_operation(lowering, index);
   }
 }

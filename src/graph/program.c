@@ -11,6 +11,7 @@ void cs_program_destroy(cs_program *program) {
     free(program->tasks[i].preds);
   }
   free(program->layouts);
+  cs_division_destroy(program->division);
   free(program->buffers);
   free(program->tensors);
   free(program->tasks);

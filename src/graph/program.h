@@ -4,6 +4,7 @@
 #ifndef CONVSCHED_GRAPH_PROGRAM_H_
 #define CONVSCHED_GRAPH_PROGRAM_H_
 
+#include "graph/division.h"
 #include "graph/graph.h"
 
 typedef enum cs_buffer_kind {
@@ -27,6 +28,7 @@ typedef struct cs_tensor {
 typedef struct cs_task {
   char *name; /* the node's name; for copies "copy:<value>:<why>" */
   int node;   /* graph node, -1 for an inserted copy */
+  int part;   /* of its node's division, or of the reader's that it copies for; -1: all entries */
   cs_op_desc desc;
   int inputs[CS_MAX_OP_INPUTS]; /* tensor indices, desc.n_inputs of them */
   int output;                   /* tensor index */
@@ -36,7 +38,8 @@ typedef struct cs_task {
 typedef struct cs_program {
   const cs_graph *graph; /* borrowed; outlives the program */
   cs_precision precision;
-  cs_layout *layouts; /* per graph value: the layout its producer writes */
+  cs_layout *layouts;    /* per graph value: the layout its producer writes */
+  cs_division *division; /* of the nodes' batches; NULL: all are whole */
   cs_buffer *buffers;
   int n_buffers;
   cs_tensor *tensors;
@@ -46,7 +49,7 @@ typedef struct cs_program {
   int *input_tensors;  /* per graph input */
   int *output_tensors; /* per graph output */
   int *value_tensor;   /* per graph value: the tensor its producer writes or, for views (Flatten),
-                          aliases; -1: none */
+                          aliases; -1: none (what parts write to buffers of their own) */
 } cs_program;
 
 /* Lowers. `layouts` has one entry per graph value (ignored for ranks other than 4). A node runs in
@@ -56,6 +59,14 @@ typedef struct cs_program {
  * inputs are buffers of their own kind. */
 cs_status cs_program_lower(const cs_graph *graph, cs_precision precision, const cs_layout *layouts,
                            cs_program **out) CS_MUST_USE;
+/* The same with the batches of nodes divided (NULL: none are). A divided node has a task for each
+ * part, "NAME/0", "NAME/1", …, which reads its batch entries of the inputs and waits for those
+ * alone; what has to be copied for it is copied by the part. Neighbours in topological order of one
+ * list of parts run part by part. Where all that write and read a value have one list, its parts
+ * are buffers of their own; elsewhere they are slices of one. */
+cs_status cs_program_lower_divided(const cs_graph *graph, cs_precision precision,
+                                   const cs_layout *layouts, const cs_division *division,
+                                   cs_program **out) CS_MUST_USE;
 void cs_program_destroy(cs_program *program);
 /* Roofline inputs: sum over tasks. */
 void cs_program_totals(const cs_program *program, double *flops, double *bytes);

@@ -37,7 +37,11 @@ static cs_status name_slice(const maker *m, int position, cs_timeline_slice *out
   return cs_strbuf_take(&name, &out->name);
 }
 
+/* A merged launch may compute several parts of one node. */
 static cs_status add_node(cs_timeline_slice *slice, const char *name) {
+  for (int i = 0; i < slice->n_nodes; i++) {
+    if (strcmp(slice->nodes[i], name) == 0) return CS_OK;
+  }
   CS_RETURN_IF_ERROR(cs_strdup_to(name, &slice->nodes[slice->n_nodes]));
   slice->n_nodes++;
   return CS_OK;

@@ -46,12 +46,15 @@ static cs_status make_choice(const cs_record *record, cs_choice *out) {
   return copy_kernels(record, out);
 }
 
+void cs_choices_clear(cs_task_choices *choices) {
+  for (int i = 0; i < choices->n; i++) clear_choice(&choices->choices[i]);
+  free(choices->choices);
+  *choices = (cs_task_choices){0};
+}
+
 void cs_choices_free(cs_task_choices *choices, int n_tasks) {
   if (!choices) return;
-  for (int t = 0; t < n_tasks; t++) {
-    for (int i = 0; i < choices[t].n; i++) clear_choice(&choices[t].choices[i]);
-    free(choices[t].choices);
-  }
+  for (int t = 0; t < n_tasks; t++) cs_choices_clear(&choices[t]);
   free(choices);
 }
 
@@ -81,7 +84,20 @@ static bool is_allowed(const cs_settings *settings, const cs_op_desc *desc, cons
   return false;
 }
 
+bool cs_choices_exclude(const cs_settings *settings, const cs_op_desc *desc, const char *id) {
+  return is_banned(settings, id) || !is_allowed(settings, desc, id);
+}
+
 /* ---- Pins: "NODE=ID", where both may hold a '='; the longest task name is meant ---- */
+
+/* A part of a node goes by its own name and by the node's; -1: the pin names neither. */
+static int length_of_name(const cs_program *program, const char *pin, int t) {
+  const cs_task *task = &program->tasks[t];
+  int length = cs_name_before_equals(pin, task->name);
+  if (task->part < 0 || task->node < 0) return length;
+  int of_node = cs_name_before_equals(pin, program->graph->nodes[task->node].name);
+  return of_node > length ? of_node : length;
+}
 
 /* ids[n_tasks]: the candidate pinned for each task, NULL where there is none. */
 static cs_status resolve_pin(const cs_program *program, const char *pin, const char **ids) {
@@ -89,7 +105,7 @@ static cs_status resolve_pin(const cs_program *program, const char *pin, const c
   cs_near near = {.wanted = pin};
   char text[CS_TEXT_SIZE * 4];
   for (int t = 0; t < program->n_tasks; t++) {
-    int length = cs_name_before_equals(pin, program->tasks[t].name);
+    int length = length_of_name(program, pin, t);
     if (length > longest) longest = length;
   }
   if (longest < 0) {
@@ -99,7 +115,7 @@ static cs_status resolve_pin(const cs_program *program, const char *pin, const c
                     cs_near_text(&near, text, sizeof text));
   }
   for (int t = 0; t < program->n_tasks; t++) {
-    if (cs_name_before_equals(pin, program->tasks[t].name) != longest) continue;
+    if (length_of_name(program, pin, t) != longest) continue;
     if (ids[t] && strcmp(ids[t], pin + longest + 1) != 0) {
       return cs_error(CS_CODE_USAGE, "node %s: pinned to \"%s\" and to \"%s\"",
                       program->tasks[t].name, ids[t], pin + longest + 1);
@@ -196,8 +212,7 @@ static cs_status choices_of_task(const cs_op_profile *known, const cs_task *task
         (!pin && cs_candidate_is_coarse(&task->desc, &record->candidate))) {
       continue;
     }
-    if (is_banned(settings, record->candidate.id) ||
-        !is_allowed(settings, &task->desc, record->candidate.id)) {
+    if (cs_choices_exclude(settings, &task->desc, record->candidate.id)) {
       n.excluded++;
       continue;
     }
@@ -206,6 +221,24 @@ static cs_status choices_of_task(const cs_op_profile *known, const cs_task *task
   if (out->n > 0) return CS_OK;
   if (pin) return refuse_pin(known, task, pin, settings, threads, near);
   return nothing_admissible(task, &n, signature, settings);
+}
+
+cs_status cs_choices_of_desc(const cs_profile *profile, const cs_op_desc *desc,
+                             const cs_settings *settings, int threads, cs_task_choices *out) {
+  char *signature = NULL;
+  cs_task task = {.name = (char *)(uintptr_t) "", .desc = *desc};
+  cs_near near = {0};
+  *out = (cs_task_choices){0};
+  CS_RETURN_IF_ERROR(cs_op_signature(desc, &signature));
+  cs_status st = choices_of_task(cs_profile_find(profile, signature), &task, signature, NULL,
+                                 settings, threads, &near, out);
+  free(signature);
+  if (cs_status_code(st) == CS_CODE_NOT_FOUND) {
+    cs_status_free(st);
+    st = CS_OK;
+  }
+  if (st != CS_OK) cs_choices_clear(out);
+  return st;
 }
 
 cs_status cs_choices_of_program(const cs_profile *profile, const cs_program *program,

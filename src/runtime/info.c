@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/json.h"
-#include "runtime/session.h"
+#include "runtime/micro_batches.h"
 
 static json_t *tasks_json(const cs_session *session) {
   const cs_planned *planned = &session->planned;
@@ -121,6 +121,7 @@ cs_status cs_session_info_json(const cs_session *session, char **out) {
   json_object_set_new(json, "tasks", tasks_json(session));
   if (session->stages.priced) json_object_set_new(json, "stages", stages_json(&session->stages));
   cs_status st = cs_search_report_json(&session->search, json);
+  if (st == CS_OK) st = cs_micro_report_json(session, json);
   if (st != CS_OK) {
     json_decref(json);
     return st;

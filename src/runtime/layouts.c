@@ -32,23 +32,42 @@ static double program_cost(const cs_program *program, const cs_task_choices *cho
   return sum;
 }
 
-/* Enters the measured time of each node (with the strides it really has) under its dense signature.
- */
+static cs_status add_cost(const cs_program *program, int node, cs_layout layout, double us,
+                          cs_cost_table *table) {
+  cs_op_desc desc;
+  char *signature = NULL;
+  CS_RETURN_IF_ERROR(cs_graph_node_desc(program->graph, node, program->precision, layout, &desc));
+  CS_RETURN_IF_ERROR(cs_op_signature(&desc, &signature));
+  cs_status st = cs_cost_table_add(table, cs_hash_string(CS_HASH_SEED, signature), us);
+  free(signature);
+  return st;
+}
+
+/* Enters the measured time of each node (with the strides it really has, and of all its parts)
+ * under its dense signature. */
 static cs_status add_costs(const cs_program *program, cs_layout layout,
                            const cs_task_choices *choices, cs_cost_table *table) {
-  for (int t = 0; t < program->n_tasks; t++) {
-    if (program->tasks[t].node < 0) continue;
-    cs_op_desc desc;
-    char *signature = NULL;
-    CS_RETURN_IF_ERROR(cs_graph_node_desc(program->graph, program->tasks[t].node,
-                                          program->precision, layout, &desc));
-    CS_RETURN_IF_ERROR(cs_op_signature(&desc, &signature));
-    cs_status st = cs_cost_table_add(table, cs_hash_string(CS_HASH_SEED, signature),
-                                     choices[t].choices[0].cold_us);
-    free(signature);
-    CS_RETURN_IF_ERROR(st);
+  size_t n = (size_t)program->graph->n_nodes;
+  cs_status st = CS_OK;
+  double *us = cs_calloc(n, sizeof *us);
+  bool *timed = cs_calloc(n, sizeof *timed);
+  if (!us || !timed) {
+    st = cs_no_memory("times of nodes", n * sizeof *us);
+    goto done;
   }
-  return CS_OK;
+  for (int t = 0; t < program->n_tasks; t++) {
+    int node = program->tasks[t].node;
+    if (node < 0) continue;
+    us[node] += choices[t].choices[0].cold_us;
+    timed[node] = true;
+  }
+  for (size_t i = 0; i < n; i++) {
+    if (timed[i]) CS_TRY(st, add_cost(program, (int)i, layout, us[i], table), done);
+  }
+done:
+  free(us);
+  free(timed);
+  return st;
 }
 
 typedef struct layout_search {
@@ -119,8 +138,8 @@ static cs_status try_layouts(layout_search *search, const cs_layout *layouts, bo
   cs_task_choices *choices = NULL;
   cs_measure_report report = {0};
   CS_TRY(st,
-         cs_program_lower(session->planned.graph, session->settings.options.precision, layouts,
-                          &program),
+         cs_program_lower_divided(session->planned.graph, session->settings.options.precision,
+                                  layouts, session->planned.division, &program),
          done);
   n_tasks = program->n_tasks;
   double started = cs_now_seconds();

@@ -2,14 +2,11 @@
  * stream that has all cores is faster, that is the plan, so that it is not slower than `sequential`
  * there. Both are timed in turn as whole schedules, and the profile keeps what was measured: the
  * same profile gives the same plan. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/progress.h"
 #include "runtime/planning.h"
-#include "runtime/timed_pair.h"
-#include "scheduler/configuration.h"
+#include "runtime/timed_programs.h"
 
 #define SAMPLES 15
 #define LEAST_SAMPLES 5
@@ -52,109 +49,44 @@ static cs_status make_alternative(cs_session *session, const cs_measure_options 
   return cs_sequential_memory(&input, &out->sequential);
 }
 
-/* ---- In the profile: a pair of plans is an operation with two candidates ---- */
+/* ---- Both, as the profile has them ---- */
 
-static cs_status hash_plan(const cs_program *program, const cs_task_choices *choices,
-                           const cs_plan *plan, uint64_t *hash) {
-  cs_status st = CS_OK;
-  cs_configuration configuration = {0};
-  char *text = NULL, *signature = NULL;
-  CS_TRY(st, cs_program_signature(program, true, &signature), done);
-  CS_TRY(st, cs_configuration_of_plan(plan, choices, &configuration), done);
-  CS_TRY(st, cs_configuration_text(&configuration, choices, &text), done);
-  *hash = cs_hash_string(cs_hash_string(*hash, signature), text);
-done:
-  cs_configuration_free(&configuration);
-  free(signature);
-  free(text);
-  return st;
+static void both(const cs_session *session, const alternative *a, cs_timed_program out[N_SIDES]) {
+  const cs_planned *planned = &session->planned;
+  out[STREAMS] = (cs_timed_program){planned->program, planned->choices, planned->plan};
+  out[ONE] = (cs_timed_program){a->program, a->choices, a->plan};
 }
 
 static cs_status make_key(const cs_session *session, const alternative *a, cs_timed_pair *out) {
-  cs_status st = CS_OK;
-  const cs_planned *planned = &session->planned;
-  cs_strbuf text = {0};
-  char *signature = NULL;
-  uint64_t hash = CS_HASH_SEED;
-  CS_RETURN_IF_ERROR(
-      cs_program_signature(planned->program, !session->settings.options.no_graph, &signature));
-  CS_TRY(st, hash_plan(planned->program, planned->choices, planned->plan, &hash), done);
-  CS_TRY(st, hash_plan(a->program, a->choices, a->plan, &hash), done);
-  snprintf(out->ids[STREAMS], sizeof out->ids[STREAMS], "streams %016" PRIx64, hash);
-  snprintf(out->ids[ONE], sizeof out->ids[ONE], "one %016" PRIx64, hash);
-  cs_strbuf_printf(&text, "%s beside one stream of %d threads", signature, a->threads);
-  st = cs_strbuf_take(&text, &out->signature);
-done:
-  free(signature);
-  return st;
-}
-
-/* ---- Measuring ---- */
-
-static cs_status upload_inputs(const cs_session *session, const cs_realised *realised,
-                               const cs_program *program, const cs_plan *plan) {
-  for (int i = 0; i < program->graph->n_inputs; i++) {
-    CS_RETURN_IF_ERROR(
-        cs_tensor_write(realised, program, plan, program->input_tensors[i], session->inputs[i]));
-  }
-  return CS_OK;
-}
-
-/* A discarded run before each sample: going from one to the other wakes other threads. */
-static cs_status sample(const cs_session *session, const cs_realised realised[N_SIDES],
-                        double samples[N_SIDES][SAMPLES], int *n) {
-  const cs_backend_vtable *vtable = session->device->backend->vtable;
-  double begun = cs_now_seconds(), discarded;
-  *n = 0;
-  while (*n < SAMPLES && (*n < LEAST_SAMPLES || cs_now_seconds() - begun < MOST_SECONDS)) {
-    CS_RETURN_IF_ERROR(cs_session_check_cancelled(session, "the comparison with one stream"));
-    cs_progress_step("timing one stream", "samples", *n, SAMPLES, "%s", session->settings.policy);
-    for (int s = 0; s < N_SIDES; s++) {
-      CS_RETURN_IF_ERROR(vtable->schedule_latency(realised[s].schedule, 1, &discarded));
-      CS_RETURN_IF_ERROR(vtable->schedule_latency(realised[s].schedule, 1, &samples[s][*n]));
-    }
-    (*n)++;
-  }
-  return CS_OK;
+  static const char *const names[N_SIDES] = {"streams", "one"};
+  cs_timed_program programs[N_SIDES];
+  char beside[40];
+  both(session, a, programs);
+  snprintf(beside, sizeof beside, "one stream of %d threads", a->threads);
+  return cs_timed_programs_name(session, programs, names, beside, out);
 }
 
 /* Samples in turn; the medians that are kept stand in the ratio of the pairs. */
-static cs_status measure_pair(const cs_session *session, const alternative *a, cs_profile *profile,
+static cs_status measure_pair(cs_session *session, const alternative *a, cs_profile *profile,
                               const cs_timed_pair *key) {
-  cs_status st = CS_OK;
-  cs_realised realised[N_SIDES] = {{0}};
-  double samples[N_SIDES][SAMPLES], ratios[SAMPLES];
+  cs_timed_program programs[N_SIDES];
+  cs_timed_samples samples;
+  double ratios[SAMPLES];
   cs_stats streams, one, ratio;
-  int n = 0;
-  const cs_planned *planned = &session->planned;
-  const cs_params *params = session->shared->params;
-  cs_backend *backend = session->device->backend;
-  bool no_graph = session->settings.options.no_graph;
-  CS_TRY(st, cs_realise(backend, planned->program, planned->plan, params, no_graph, &realised[0]),
-         done);
-  CS_TRY(st, cs_realise(backend, a->program, a->plan, params, no_graph, &realised[ONE]), done);
-  CS_TRY(st, upload_inputs(session, &realised[0], planned->program, planned->plan), done);
-  CS_TRY(st, upload_inputs(session, &realised[ONE], a->program, a->plan), done);
-  CS_TRY(st, sample(session, (const cs_realised *)realised, samples, &n), done);
-  for (int i = 0; i < n; i++) ratios[i] = samples[ONE][i] / samples[STREAMS][i];
-  CS_TRY(st, cs_stats_of(samples[STREAMS], n, &streams), done);
-  CS_TRY(st, cs_stats_of(samples[ONE], n, &one), done);
-  CS_TRY(st, cs_stats_of(ratios, n, &ratio), done);
-  CS_TRY(st, cs_timed_pair_keep(profile, key, STREAMS, samples[STREAMS], n, 1), done);
-  st = cs_timed_pair_keep(profile, key, ONE, samples[ONE], n,
-                          streams.median * ratio.median / one.median);
-done:
-  for (int s = 0; s < N_SIDES; s++) cs_realised_free(&realised[s]);
-  return st;
+  both(session, a, programs);
+  CS_RETURN_IF_ERROR(cs_timed_programs_sample(session, programs, "the comparison with one stream",
+                                              LEAST_SAMPLES, SAMPLES, MOST_SECONDS, &samples));
+  int n = samples.n;
+  for (int i = 0; i < n; i++) ratios[i] = samples.us[ONE][i] / samples.us[STREAMS][i];
+  CS_RETURN_IF_ERROR(cs_stats_of(samples.us[STREAMS], n, &streams));
+  CS_RETURN_IF_ERROR(cs_stats_of(samples.us[ONE], n, &one));
+  CS_RETURN_IF_ERROR(cs_stats_of(ratios, n, &ratio));
+  CS_RETURN_IF_ERROR(cs_timed_pair_keep(profile, key, STREAMS, samples.us[STREAMS], n, 1));
+  return cs_timed_pair_keep(profile, key, ONE, samples.us[ONE], n,
+                            streams.median * ratio.median / one.median);
 }
 
 /* ---- Choosing ---- */
-
-static bool may_measure(const cs_session *session) {
-  const cs_session_options *options = &session->settings.options;
-  return session->shared && !cs_device_is_simulated(session->device) && !options->frozen &&
-         options->search_seconds != 0;
-}
 
 static void take(cs_session *session, alternative *a) {
   cs_planned *planned = &session->planned;
@@ -175,8 +107,7 @@ static cs_status choose(cs_session *session, alternative *a, int threads) {
   bool known = false;
   CS_TRY(st, make_key(session, a, &key), done);
   cs_timed_pair_find(profile, &key, us, &known);
-  if (may_measure(session) && (!known || session->settings.options.refresh)) {
-    CS_TRY(st, cs_session_generate_inputs(session), done);
+  if (cs_may_time_programs(session) && (!known || session->settings.options.refresh)) {
     st = measure_pair(session, a, profile, &key);
     if (st != CS_OK) st = cs_remeasure_gone(session, st, a->program, a->choices, a->threads);
     if (st != CS_OK) goto done;

@@ -3,7 +3,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "runtime/planning.h"
+#include "runtime/micro_batches.h"
 #include "scheduler/explain.h"
 #include "scheduler/plan_diff.h"
 
@@ -35,7 +35,11 @@ cs_status cs_session_explain_json(const cs_session *session, char **out) {
     head = NULL; /* reported by cs_json_take_text */
   }
   json_decref(json);
+  if (head) CS_TRY(st, cs_micro_report_json(session, head), done);
   return cs_json_take_text(head, out);
+done:
+  json_decref(head);
+  return st;
 }
 
 cs_status cs_plan_diff_json(const char *path_a, const char *path_b, char **out) {

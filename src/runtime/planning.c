@@ -9,6 +9,7 @@
 #include "profiler/profiling.h"
 #include "profiler/profiling_in_flight.h"
 #include "runtime/least_memory.h"
+#include "runtime/micro_batches.h"
 #include "runtime/passes.h"
 #include "runtime/search.h"
 #include "runtime/search_ios.h"
@@ -17,6 +18,7 @@ void cs_planned_free(cs_planned *planned) {
   if (planned->program) cs_choices_free(planned->choices, planned->program->n_tasks);
   cs_plan_destroy(planned->plan);
   cs_program_destroy(planned->program);
+  cs_division_destroy(planned->division);
   cs_graph_destroy(planned->graph);
   cs_graph_destroy(planned->bound);
   memset(planned, 0, sizeof *planned);
@@ -52,8 +54,9 @@ static cs_status load_plan(cs_session *session, const cs_device_info *info) {
                      "%s: $.split.parts: ", path);
   }
   if (st == CS_OK) {
-    st = cs_program_lower(planned->graph, session->settings.options.precision,
-                          planned->plan->layouts, &planned->program);
+    st = cs_program_lower_divided(planned->graph, session->settings.options.precision,
+                                  planned->plan->layouts, planned->plan->division,
+                                  &planned->program);
   }
   if (st == CS_OK) {
     st = cs_plan_check(planned->plan, planned->program, session->settings.options.workspace_limit,
@@ -242,6 +245,7 @@ static cs_status make_plan(cs_session *session, const cs_policy *policy, const c
   cs_planning_input_close(&input);
   if (policy == &cs_policy_coselect && cs_session_in_flight(session) == 1) {
     st = cs_consider_one_stream(session, measure, st);
+    if (st == CS_OK) st = cs_consider_micro_batches(session, measure);
   }
   if (st == CS_OK && input.memory_limit > 0) {
     cs_log(&session->device->logger, CS_LOG_INFO,
@@ -313,6 +317,7 @@ cs_status cs_planning_begin(cs_session *session, cs_measure_options *measure) {
   CS_RETURN_IF_ERROR(cs_passes_for_backend(session->device->backend, planned->bound,
                                            options->precision, &planned->passes, &planned->graph));
   session->timings.passes = cs_now_seconds() - started;
+  CS_RETURN_IF_ERROR(cs_divide_as_asked(session));
   *measure = (cs_measure_options){
       .workspace_limit = options->workspace_limit,
       .deterministic = options->deterministic,

@@ -14,6 +14,14 @@
 cs_status cs_choices_of_program(const cs_profile *profile, const cs_program *program,
                                 const cs_settings *settings, int threads, cs_near *near,
                                 cs_task_choices **out) CS_MUST_USE;
+/* The same of one operation, whose node is not pinned; none is no error. cs_choices_clear releases
+ * it. */
+cs_status cs_choices_of_desc(const cs_profile *profile, const cs_op_desc *desc,
+                             const cs_settings *settings, int threads,
+                             cs_task_choices *out) CS_MUST_USE;
+void cs_choices_clear(cs_task_choices *choices);
+/* Whether options ban a candidate, or do not allow it for the operation. */
+bool cs_choices_exclude(const cs_settings *settings, const cs_op_desc *desc, const char *id);
 /* Which of them can begin early when the program runs as a graph, as the backend tells. */
 void cs_choices_begin_early(const cs_backend *backend, cs_task_choices *choices, int n_tasks);
 /* seen[n_bans]: whether a task's operation has the candidate that is banned, marked over several
@@ -46,6 +54,9 @@ cs_status cs_partition_splits(const char *partition, const cs_device_info *info,
 
 /* Binds the batch, applies passes, opens the profile; what to measure for the session's policy. */
 cs_status cs_planning_begin(cs_session *session, cs_measure_options *measure) CS_MUST_USE;
+
+/* planned.division of options.micro_batches, where it says how many parts. */
+cs_status cs_divide_as_asked(cs_session *session) CS_MUST_USE;
 
 /* The cheapest layout assignment by measured times, lowered. Measures what it needs. */
 cs_status cs_choose_program(cs_session *session, const cs_measure_options *measure,

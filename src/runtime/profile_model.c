@@ -82,8 +82,8 @@ static cs_status measure_layout(cs_model_profiling *p, const cs_layout *layouts,
   cs_measure_report report = {0};
   double us = 0;
   CS_TRY(st,
-         cs_program_lower(p->session->planned.graph, p->session->settings.options.precision,
-                          layouts, &program),
+         cs_program_lower_divided(p->session->planned.graph, p->session->settings.options.precision,
+                                  layouts, p->session->planned.division, &program),
          done);
   tasks = cs_calloc((size_t)program->n_tasks, sizeof *tasks);
   if (!tasks) {

@@ -190,7 +190,7 @@ cs_status cs_realise(cs_backend *backend, const cs_program *program, const cs_pl
   cs_status st = prepare_all(program, plan, out);
   cs_log(&backend->logger, CS_LOG_DEBUG, "%d candidates prepared", out->n_execs);
   double started = cs_now_seconds();
-  cs_weights weights = {program, plan, params};
+  cs_weights weights = {.program = program, .plan = plan, .params = params};
   if (st == CS_OK) st = cs_upload_weights(&weights, out);
   out->uploading.all = cs_now_seconds() - started;
   cs_log(&backend->logger, CS_LOG_DEBUG, "%lld bytes of weights uploaded",

@@ -4,14 +4,15 @@
 
 #include "runtime/search.h"
 
-/* A candidate of a task, prepared. Candidates of a task whose packed weights are the same bytes
- * share them on the device. */
+/* A candidate of a task, prepared. Candidates of a node whose packed weights are the same bytes
+ * share them on the device; parts of a node that are the same operation share a candidate. */
 typedef struct cs_prepared {
   cs_exec *exec; /* NULL: not yet */
-  void *weights; /* its own, or those of another candidate of the task */
+  void *weights; /* its own, or those of another candidate of the node */
   uint64_t packed_hash;
   int64_t packed_bytes;
-  bool owns;
+  bool owns;     /* weights */
+  bool borrowed; /* exec */
 } cs_prepared;
 
 /* A schedule with an arena of its own, which is kept for the next plan. */

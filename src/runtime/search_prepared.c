@@ -8,6 +8,24 @@ static cs_backend *backend_of(const cs_bench *bench) {
   return bench->session->device->backend;
 }
 
+/* The same bytes of the same node: of another candidate, or of another part; NULL: none. */
+static void *find_packed(const cs_bench *bench, int task, const cs_prepared *wanted) {
+  const cs_program *program = bench->input->program;
+  for (int t = 0; t < program->n_tasks; t++) {
+    if (t != task &&
+        (program->tasks[t].part < 0 || program->tasks[t].node != program->tasks[task].node))
+      continue;
+    for (int i = 0; i < bench->input->choices[t].n; i++) {
+      const cs_prepared *other = &bench->prepared[t][i];
+      if (other != wanted && other->weights && other->packed_bytes == wanted->packed_bytes &&
+          other->packed_hash == wanted->packed_hash) {
+        return other->weights;
+      }
+    }
+  }
+  return NULL;
+}
+
 static cs_status upload(const cs_bench *bench, int task, cs_prepared *p) {
   const cs_backend_vtable *vtable = backend_of(bench)->vtable;
   cs_status st = CS_OK;
@@ -21,15 +39,8 @@ static cs_status upload(const cs_bench *bench, int task, cs_prepared *p) {
                          task, p->exec, host),
          done);
   p->packed_hash = cs_hash_bytes(CS_HASH_SEED, host, (size_t)p->packed_bytes);
-  for (int i = 0; i < bench->input->choices[task].n; i++) {
-    const cs_prepared *other = &bench->prepared[task][i];
-    if (other == p || !other->weights || other->packed_bytes != p->packed_bytes ||
-        other->packed_hash != p->packed_hash) {
-      continue;
-    }
-    p->weights = other->weights;
-    goto done;
-  }
+  p->weights = find_packed(bench, task, p);
+  if (p->weights) goto done;
   CS_TRY(st, vtable->allocate(backend_of(bench), p->packed_bytes, &p->weights), done);
   p->owns = true;
   st = vtable->upload(backend_of(bench), p->weights, host, p->packed_bytes);
@@ -42,8 +53,36 @@ done:
 static void forget(const cs_bench *bench, cs_prepared *p) {
   const cs_backend_vtable *vtable = backend_of(bench)->vtable;
   if (p->owns) vtable->release(backend_of(bench), p->weights);
-  if (p->exec) vtable->exec_destroy(p->exec);
+  if (p->exec && !p->borrowed) vtable->exec_destroy(p->exec);
   memset(p, 0, sizeof *p);
+}
+
+static bool same_tensor(const cs_tensor_desc *a, const cs_tensor_desc *b) {
+  bool same = cs_shape_equal(&a->shape, &b->shape) && a->layout == b->layout &&
+              a->dtype == b->dtype && a->alignment == b->alignment;
+  for (int i = 0; i < a->shape.rank && same; i++) same = a->strides[i] == b->strides[i];
+  return same;
+}
+
+/* Of one node: operator and attributes are the same. */
+static bool same_part(const cs_task *a, const cs_task *b) {
+  if (a->part < 0 || b->part < 0 || a->node < 0 || a->node != b->node) return false;
+  bool same = same_tensor(&a->desc.output, &b->desc.output);
+  for (int i = 0; i < a->desc.n_inputs && same; i++) {
+    same = same_tensor(&a->desc.inputs[i], &b->desc.inputs[i]);
+  }
+  return same;
+}
+
+/* The candidate, prepared for a part of the node that is the same operation; NULL: none is. */
+static const cs_prepared *find_same(const cs_bench *bench, int task, const char *id) {
+  const cs_program *program = bench->input->program;
+  for (int t = 0; t < program->n_tasks; t++) {
+    if (t == task || !same_part(&program->tasks[t], &program->tasks[task])) continue;
+    int choice = cs_choice_find(&bench->input->choices[t], id);
+    if (choice >= 0 && bench->prepared[t][choice].exec) return &bench->prepared[t][choice];
+  }
+  return NULL;
 }
 
 cs_status cs_bench_prepare(const cs_bench *bench, int task, int choice) {
@@ -51,6 +90,13 @@ cs_status cs_bench_prepare(const cs_bench *bench, int task, int choice) {
   const cs_task *t = &bench->input->program->tasks[task];
   if (p->exec) return CS_OK;
   const cs_candidate *candidate = bench->input->choices[task].choices[choice].candidate;
+  const cs_prepared *same = find_same(bench, task, candidate->id);
+  if (same) {
+    *p = *same;
+    p->owns = false;
+    p->borrowed = true;
+    return CS_OK;
+  }
   cs_status st =
       backend_of(bench)->vtable->prepare(backend_of(bench), &t->desc, candidate, &p->exec);
   if (st == CS_OK) st = upload(bench, task, p);

@@ -107,6 +107,7 @@ static cs_status plan_with_what_is_there(cs_session *session) {
     cs_planned_free(&session->planned);
     cs_search_report_free(&session->search);
     session->stages = (cs_stage_report){0};
+    session->micro = (cs_micro_report){0};
     session->timings.profile = 0;
     lost = cs_now_seconds() - started;
   }
@@ -137,6 +138,8 @@ cs_status cs_session_fork(const cs_session *session, const char *policy, cs_sess
   options.policy = policy;
   options.plan_path = NULL;
   options.refresh = false;
+  /* What others are compared with is undivided. */
+  if (strcmp(policy, cs_policy_sequential.name) == 0) options.micro_batches = 1;
   return create_session(session->device, session->source, &options, session->shared,
                         session->inputs, out);
 }

@@ -53,7 +53,8 @@ typedef struct cs_planned {
   cs_graph *bound; /* batch bound, before passes */
   cs_graph *graph; /* after passes */
   cs_pass_report passes;
-  uint64_t graph_hash; /* of `bound` */
+  uint64_t graph_hash;   /* of `bound` */
+  cs_division *division; /* that was asked for; NULL: none */
   cs_program *program;
   cs_task_choices *choices; /* per task */
   cs_plan *plan;
@@ -78,7 +79,7 @@ typedef struct cs_realised {
   int *exec_of;  /* per plan task */
   void *weights; /* device */
   int64_t weights_bytes;
-  int64_t *weight_offset; /* per plan task */
+  int64_t *weight_offset; /* per plan task; parts of a node that pack the same bytes share them */
   cs_upload_times uploading;
   void **weights_at; /* per plan task: where they are, instead of the two above; or NULL */
   void *arena;       /* device */
@@ -92,6 +93,22 @@ typedef struct cs_realised {
   cs_missing missing; /* where realising failed for this */
   bool beside;        /* runs while others do (cs_stream_set); set before realising */
 } cs_realised;
+
+/* A divided program beside the plan there was. */
+typedef struct cs_micro_trial {
+  int streams, nodes, tasks;   /* nodes: divided ones */
+  double whole_us, divided_us; /* expected of the operations, one after the other */
+  double cache_us;             /* of the gain: by tensors that stay in the cache */
+  cs_ratio ratio;              /* its time / that of the plan there was */
+  bool measured, known, taken; /* measured now; known from the profile */
+} cs_micro_trial;
+typedef struct cs_micro_report {
+  bool considered;
+  int operations; /* parts that were measured for it */
+  double seconds;
+  cs_micro_trial trials[2];
+  int n_trials;
+} cs_micro_report;
 
 struct cs_session {
   cs_device *device;
@@ -107,6 +124,7 @@ struct cs_session {
   cs_timings timings;
   cs_search_report search;
   cs_stage_report stages;       /* of `ios` */
+  cs_micro_report micro;        /* of `coselect` */
   cs_measure_report remeasured; /* operations whose recorded candidates were not there */
 };
 

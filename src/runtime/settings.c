@@ -77,6 +77,10 @@ static cs_status check_options(const cs_session_options *options) {
     return cs_error(CS_CODE_USAGE, "in_flight %d: wanted 0 to %d", options->in_flight,
                     CS_PIPELINE_MOST_SLOTS);
   }
+  if (options->micro_batches < 0 || options->micro_batches > CS_MOST_PARTS) {
+    return cs_error(CS_CODE_USAGE, "micro_batches %d: wanted 0 to %d", options->micro_batches,
+                    CS_MOST_PARTS);
+  }
   if (options->in_flight > 1 && options->no_graph) {
     return cs_error(CS_CODE_USAGE,
                     "in_flight %d: requests in flight are launches of CUDA graphs, so it goes "
@@ -95,6 +99,7 @@ static cs_status check_plan_options(const cs_session_options *options) {
                       : options->max_streams > 0 ? "max_streams"
                       : options->deterministic   ? "deterministic"
                       : options->partition       ? "partition"
+                      : options->micro_batches   ? "micro_batches"
                                                  : NULL;
   if (!extra) return CS_OK;
   return cs_error(CS_CODE_USAGE,

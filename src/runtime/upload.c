@@ -32,9 +32,70 @@ cs_status cs_pack_weights(cs_backend *backend, const cs_params *params, const cs
   return cs_annotate(st, "%s: ", t->name);
 }
 
-static int64_t packed_bytes(const cs_realised *realised, int position) {
+/* Of a position that has weights of its own: owner[position] is itself. */
+static int64_t packed_bytes(const cs_weights *weights, const cs_realised *realised, int position) {
   const cs_exec *exec = realised->execs[realised->exec_of[position]];
+  if (weights->owner && weights->owner[position] != position) return 0;
   return cs_round_up(realised->backend->vtable->exec_weight_bytes(exec), 256);
+}
+
+/* ---- What parts of a node share ---- */
+
+/* Hash of a position's packed weights, whose bytes are not zero. */
+static cs_status hash_packed(const cs_weights *weights, const cs_realised *realised, int position,
+                             uint64_t *hash) {
+  const cs_exec *exec = realised->execs[realised->exec_of[position]];
+  size_t bytes = (size_t)realised->backend->vtable->exec_weight_bytes(exec);
+  void *host = cs_calloc(1, bytes);
+  if (!host) return cs_no_memory("packed weights", bytes);
+  cs_status st = cs_pack_weights(realised->backend, weights->params, weights->program,
+                                 weights->plan->tasks[position].task, exec, host);
+  *hash = cs_hash_bytes(CS_HASH_SEED, host, bytes);
+  free(host);
+  return st;
+}
+
+typedef struct shared_weights {
+  const cs_weights *weights;
+  const cs_realised *realised;
+  int *owner;
+  uint64_t *hash; /* of owners; 0: not known */
+} shared_weights;
+
+/* Parts of one size have one prepared candidate; those of others may want the same bytes, too. */
+static cs_status is_shared(const shared_weights *s, int owner, int position, bool *same) {
+  const cs_backend_vtable *vtable = s->realised->backend->vtable;
+  const int *exec_of = s->realised->exec_of;
+  *same = exec_of[owner] == exec_of[position];
+  if (*same || vtable->exec_weight_bytes(s->realised->execs[exec_of[owner]]) !=
+                   vtable->exec_weight_bytes(s->realised->execs[exec_of[position]])) {
+    return CS_OK;
+  }
+  const int both[2] = {owner, position};
+  for (int i = 0; i < 2; i++) {
+    if (s->hash[both[i]]) continue;
+    CS_RETURN_IF_ERROR(hash_packed(s->weights, s->realised, both[i], &s->hash[both[i]]));
+  }
+  *same = s->hash[owner] == s->hash[position];
+  return CS_OK;
+}
+
+/* What the first part of a node uploads serves all that pack the same bytes. */
+static cs_status find_owners(const shared_weights *s) {
+  const cs_plan *plan = s->weights->plan;
+  const cs_task *tasks = s->weights->program->tasks;
+  for (int p = 0; p < plan->n_tasks; p++) {
+    const cs_task *task = &tasks[plan->tasks[p].task];
+    s->owner[p] = p;
+    if (task->part < 0 || task->node < 0 || packed_bytes(s->weights, s->realised, p) == 0) continue;
+    for (int q = 0; q < p && s->owner[p] == p; q++) {
+      bool same = false;
+      if (tasks[plan->tasks[q].task].node != task->node || s->owner[q] != q) continue;
+      CS_RETURN_IF_ERROR(is_shared(s, q, p, &same));
+      if (same) s->owner[p] = q;
+    }
+  }
+  return CS_OK;
 }
 
 /* Plan positions first … first + n − 1. */
@@ -56,7 +117,7 @@ static cs_status pack_one(void *user, int64_t index, int worker) {
   pack_work *work = user;
   const cs_realised *realised = work->realised;
   int position = work->piece.first + (int)index;
-  int64_t bytes = packed_bytes(realised, position);
+  int64_t bytes = packed_bytes(work->weights, realised, position);
   if (bytes == 0) return CS_OK;
   char *host =
       work->host + realised->weight_offset[position] - realised->weight_offset[work->piece.first];
@@ -77,12 +138,15 @@ static cs_status pack(const cs_weights *weights, const cs_realised *realised, up
 
 /* ---- Pieces ---- */
 
-/* Tasks from `first` on whose weights are packed together: one at least, no more than fill a piece.
- */
-static upload_piece piece_from(const cs_realised *realised, int n_tasks, int first, int64_t most) {
+/* Tasks from `first` on, or the next one that has weights of its own, whose weights are packed
+ * together: one at least, no more than fill a piece; none where there are none left. */
+static upload_piece piece_from(const cs_weights *weights, const cs_realised *realised, int first,
+                               int64_t most) {
+  int n_tasks = weights->plan->n_tasks;
+  while (first < n_tasks && packed_bytes(weights, realised, first) == 0) first++;
   upload_piece found = {.first = first};
   while (first + found.n < n_tasks) {
-    int64_t more = packed_bytes(realised, first + found.n);
+    int64_t more = packed_bytes(weights, realised, first + found.n);
     if (found.n > 0 && found.bytes + more > most) break;
     found.bytes += more;
     found.n++;
@@ -146,13 +210,13 @@ static void release(cs_backend *backend, bool pinned, void *memory) {
   }
 }
 
-static cs_status make_buffers(const cs_realised *realised, int n_tasks, const cs_upload_way *way,
-                              bool pinned, void *buffers[2]) {
+static cs_status make_buffers(const cs_weights *weights, const cs_realised *realised,
+                              const cs_upload_way *way, bool pinned, void *buffers[2]) {
   int64_t largest[2] = {0, 0};
   int n = 0;
-  for (int p = 0; p < n_tasks;) {
-    upload_piece next = piece_from(realised, n_tasks, p, way->piece_bytes);
-    p += next.n;
+  for (int p = 0; p < weights->plan->n_tasks;) {
+    upload_piece next = piece_from(weights, realised, p, way->piece_bytes);
+    p = next.first + next.n;
     if (next.bytes == 0) continue;
     largest[n % 2] = cs_max_i64(largest[n % 2], next.bytes);
     n++;
@@ -173,11 +237,11 @@ cs_status cs_upload_pieces(const cs_weights *weights, const cs_upload_way *way,
   int n_tasks = weights->plan->n_tasks, n = 0;
   bool pinned = way->pinned && realised->backend->vtable->host_allocate;
   double started = cs_now_seconds();
-  CS_TRY(st, make_buffers(realised, n_tasks, way, pinned, buffers), done);
+  CS_TRY(st, make_buffers(weights, realised, way, pinned, buffers), done);
   times->buffers += cs_now_seconds() - started;
   for (int p = 0; p < n_tasks;) {
-    upload_piece next = piece_from(realised, n_tasks, p, way->piece_bytes);
-    p += next.n;
+    upload_piece next = piece_from(weights, realised, p, way->piece_bytes);
+    p = next.first + next.n;
     if (next.bytes == 0) continue;
     void *host = buffers[n++ % 2];
     cs_progress_step("upload", "bytes", realised->weight_offset[next.first],
@@ -196,14 +260,13 @@ done:;
   return st;
 }
 
-cs_status cs_upload_weights(const cs_weights *weights, cs_realised *out) {
+static cs_status upload_owned(const cs_weights *weights, cs_realised *out) {
   const cs_backend_vtable *vtable = out->backend->vtable;
   int n_tasks = weights->plan->n_tasks;
-  out->weight_offset = cs_calloc((size_t)n_tasks, sizeof *out->weight_offset);
-  if (!out->weight_offset) return cs_no_memory("weight offsets", (size_t)n_tasks);
   for (int p = 0; p < n_tasks; p++) {
-    out->weight_offset[p] = out->weights_bytes;
-    out->weights_bytes += packed_bytes(out, p);
+    int owner = weights->owner[p];
+    out->weight_offset[p] = owner == p ? out->weights_bytes : out->weight_offset[owner];
+    out->weights_bytes += packed_bytes(weights, out, p);
   }
   if (out->weights_bytes == 0) return CS_OK;
   CS_RETURN_IF_ERROR(
@@ -214,4 +277,25 @@ cs_status cs_upload_weights(const cs_weights *weights, cs_realised *out) {
   cs_progress_step("upload", "bytes", 0, out->weights_bytes, NULL);
   upload_piece all = {.n = n_tasks, .bytes = out->weights_bytes};
   return pack(weights, out, all, out->weights, &out->uploading);
+}
+
+cs_status cs_upload_weights(const cs_weights *weights, cs_realised *out) {
+  cs_status st = CS_OK;
+  size_t n = (size_t)weights->plan->n_tasks;
+  cs_weights owned = *weights;
+  shared_weights shared = {.weights = weights, .realised = out};
+  out->weight_offset = cs_calloc(n, sizeof *out->weight_offset);
+  shared.owner = cs_calloc(n, sizeof *shared.owner);
+  shared.hash = cs_calloc(n, sizeof *shared.hash);
+  if (!out->weight_offset || !shared.owner || !shared.hash) {
+    st = cs_no_memory("weight offsets", n * sizeof *out->weight_offset);
+    goto done;
+  }
+  CS_TRY(st, find_owners(&shared), done);
+  owned.owner = shared.owner;
+  st = upload_owned(&owned, out);
+done:
+  free(shared.owner);
+  free(shared.hash);
+  return st;
 }

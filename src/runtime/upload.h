@@ -9,6 +9,9 @@ typedef struct cs_weights {
   const cs_program *program;
   const cs_plan *plan;
   const cs_params *params;
+  /* Per plan position: the one whose weights it shares, itself where it has its own; NULL: all have
+   * their own. */
+  const int *owner;
 } cs_weights;
 
 typedef struct cs_upload_way {

@@ -1,4 +1,5 @@
 /* Reasons of kernels, in words. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,11 +72,19 @@ static void tell_layout_change(const cs_reasons *reasons, const cs_task *copy, c
   }
 }
 
-/* "copy:<value>:<why>", where a node of the graph wants the copy, or a layout. */
+/* What wants a copy: "copy:<value>:<why>", of a part with "/<part>" behind it. */
+static void copy_reason(const cs_task *copy, const char *value, char *out, size_t size) {
+  snprintf(out, size, "%s", copy->name + strlen("copy:") + strlen(value) + 1);
+  char *part = copy->part >= 0 ? strrchr(out, '/') : NULL;
+  if (part) *part = '\0';
+}
+
+/* A node of the graph wants the copy, or a layout. */
 static cs_kernel_class tell_copy(const cs_reasons *reasons, const cs_task *copy, cs_strbuf *out) {
   const cs_program *program = reasons->input->program;
   const char *value = value_name(program, copy->inputs[0]);
-  const char *why = copy->name + strlen("copy:") + strlen(value) + 1;
+  char why[1024];
+  copy_reason(copy, value, why, sizeof why);
   bool changes = copy->desc.inputs[0].layout != copy->desc.output.layout;
   if (changes && strcmp(why, cs_layout_name(copy->desc.output.layout)) == 0) {
     tell_layout_change(reasons, copy, out);

@@ -15,6 +15,7 @@ void cs_plan_destroy(cs_plan *plan) {
   free(plan->policy);
   free(plan->device_identity);
   free(plan->layouts);
+  cs_division_destroy(plan->division);
   free(plan->stream_part);
   free(plan->tasks);
   free(plan->buffer_offsets);

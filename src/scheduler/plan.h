@@ -49,7 +49,8 @@ typedef struct cs_plan {
   cs_precision precision;
   int64_t batch;
   uint64_t seed;
-  cs_layout *layouts; /* per graph value (after passes) */
+  cs_layout *layouts;    /* per graph value (after passes) */
+  cs_division *division; /* of the program's nodes; NULL: all are whole */
   int n_values;
   int n_streams;
   int parts[CS_MAX_PARTS], n_parts; /* SMs of each part of the device; n_parts 0: no split */

@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "scheduler/internal.h"
+#include "scheduler/plan_division.h"
 #include "scheduler/task_labels.h"
 
 /* Adds a member; a NULL value is text that is not UTF-8, a number that is not finite, or no memory.
@@ -63,6 +64,12 @@ static cs_status write_split(json_t *root, const cs_plan *plan) {
 
 static cs_status write_hints(json_t *root, const cs_plan *plan) {
   return plan->hints ? put(root, "launch_hints", json_true()) : CS_OK;
+}
+
+/* Only where some node's batch is divided. */
+static cs_status write_division(json_t *root, const cs_plan *plan, const cs_graph *graph) {
+  if (!plan->division) return CS_OK;
+  return put(root, "micro_batches", cs_division_json(plan->division, graph));
 }
 
 static cs_status write_layouts(json_t *root, const cs_plan *plan, const cs_graph *graph) {
@@ -146,6 +153,7 @@ cs_status cs_plan_to_json(const cs_plan *plan, const cs_program *program, char *
   CS_TRY(st, write_head(root, plan), done);
   CS_TRY(st, write_split(root, plan), done);
   CS_TRY(st, write_hints(root, plan), done);
+  CS_TRY(st, write_division(root, plan, program->graph), done);
   CS_TRY(st, write_layouts(root, plan, program->graph), done);
   CS_TRY(st, write_tasks(root, plan, program), done);
   CS_TRY(st, write_buffers(root, plan, program), done);

@@ -7,12 +7,13 @@
 
 #include "scheduler/internal.h"
 #include "scheduler/member.h"
+#include "scheduler/plan_division.h"
 #include "scheduler/task_labels.h"
 
 static const char *const root_keys[] = {
-    "schema", "policy",  "graph_hash",   "device",         "precision",   "batch",
-    "seed",   "streams", "predicted_us", "workspace_peak", "arena_bytes", "layouts",
-    "tasks",  "buffers", "split",        "launch_hints"};
+    "schema", "policy",  "graph_hash",   "device",         "precision",    "batch",
+    "seed",   "streams", "predicted_us", "workspace_peak", "arena_bytes",  "layouts",
+    "tasks",  "buffers", "split",        "launch_hints",   "micro_batches"};
 static const char *const task_keys[] = {"name",     "stream", "waits",     "workspace_offset",
                                         "start_us", "end_us", "candidate", "merged",
                                         "priority", "early"};
@@ -37,7 +38,7 @@ static cs_status read_precision(const char *text, cs_plan *plan) {
 static cs_status read_head(json_t *root, cs_plan *plan) {
   const char *text;
   int64_t number;
-  CS_RETURN_IF_ERROR(READ_KEYS(root, "$", root_keys, 2));
+  CS_RETURN_IF_ERROR(READ_KEYS(root, "$", root_keys, 3));
   if (json_object_get(root, "launch_hints"))
     CS_RETURN_IF_ERROR(cs_member_bool(root, "$", "launch_hints", &plan->hints));
   CS_RETURN_IF_ERROR(cs_member_text(root, "$", "schema", &text));
@@ -104,7 +105,12 @@ static cs_status read_split(json_t *root, cs_plan *plan) {
   return CS_OK;
 }
 
-/* ---- Layouts, tasks, buffers ---- */
+/* ---- Micro-batches, layouts, tasks, buffers ---- */
+
+static cs_status read_division(json_t *root, const cs_graph *graph, cs_plan *plan) {
+  json_t *lists = json_object_get(root, "micro_batches");
+  return lists ? cs_division_from_json(lists, graph, &plan->division) : CS_OK;
+}
 
 static cs_status read_layouts(json_t *root, const cs_graph *graph, cs_plan *plan) {
   json_t *layouts = json_object_get(root, "layouts"), *value;
@@ -341,7 +347,10 @@ cs_status cs_plan_from_json(const char *text, size_t length, const char *name,
     CS_FAIL(st, done, CS_CODE_BAD_INPUT, "$.batch: found %" PRId64 ", wanted the graph's %" PRId64,
             plan->batch, graph->batch);
   CS_TRY(st, read_layouts(root, graph, plan), done);
-  CS_TRY(st, cs_program_lower(graph, plan->precision, plan->layouts, &program), done);
+  CS_TRY(st, read_division(root, graph, plan), done);
+  CS_TRY(st,
+         cs_program_lower_divided(graph, plan->precision, plan->layouts, plan->division, &program),
+         done);
   CS_TRY(st, read_all(root, program, plan), done);
   *out = plan, plan = NULL;
 done:

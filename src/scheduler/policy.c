@@ -53,6 +53,8 @@ static cs_status fill_origin(cs_plan *plan, const char *policy, const cs_policy_
   plan->batch = graph->batch;
   plan->seed = input->seed;
   plan->n_values = graph->n_values;
+  if (input->program->division)
+    CS_RETURN_IF_ERROR(cs_division_copy(input->program->division, &plan->division));
   plan->layouts = cs_calloc((size_t)graph->n_values, sizeof *plan->layouts);
   if (!plan->layouts) return cs_no_memory("the layouts of a plan", (size_t)graph->n_values);
   if (graph->n_values > 0)

@@ -1,6 +1,7 @@
 /* The graph loader: what it accepts can be saved and loaded again, bound, passed and lowered. */
 #include "fuzz/fuzz.h"
 #include "fuzz/json_mutate.h"
+#include "graph/division.h"
 #include "graph/program.h"
 
 #define SOURCE "models/fuzz.json"
@@ -27,6 +28,19 @@ static void use_task(const cs_task *task) {
   free(signature);
 }
 
+/* What lowers, lowers divided, too. */
+static void lower_divided(const cs_graph *graph, cs_precision precision, const cs_layout *layouts) {
+  cs_program *program = NULL;
+  cs_division *division = NULL;
+  fuzz_want_ok(cs_division_create(graph, &division), "a division");
+  fuzz_want_ok(cs_division_evenly(division, graph, 2), "dividing");
+  fuzz_want_ok(cs_program_lower_divided(graph, precision, layouts, division, &program),
+               "lowering in parts");
+  for (int t = 0; t < program->n_tasks; t++) use_task(&program->tasks[t]);
+  cs_program_destroy(program);
+  cs_division_destroy(division);
+}
+
 static void lower(const cs_graph *graph, cs_precision precision, cs_layout layout) {
   cs_program *program = NULL;
   cs_layout *layouts = cs_calloc((size_t)graph->n_values, sizeof *layouts);
@@ -35,6 +49,7 @@ static void lower(const cs_graph *graph, cs_precision precision, cs_layout layou
   }
   if (fuzz_taken(cs_program_lower(graph, precision, layouts, &program), CS_CODE_BAD_INPUT)) {
     for (int t = 0; t < program->n_tasks; t++) use_task(&program->tasks[t]);
+    lower_divided(graph, precision, layouts);
   }
   cs_program_destroy(program);
   free(layouts);

@@ -65,7 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   free(diff);
   cs_status st = cs_plan_from_json((const char *)data, size, "p.json", graph, &plan);
   if (!fuzz_taken(st, CS_CODE_BAD_INPUT)) return 0;
-  st = cs_program_lower(graph, plan->precision, plan->layouts, &program);
+  st = cs_program_lower_divided(graph, plan->precision, plan->layouts, plan->division, &program);
   fuzz_want_ok(st, "lowering");
   write_and_read_again(plan, program);
   /* The checker takes a wrong plan for a planner's mistake. */
