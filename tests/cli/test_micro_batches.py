@@ -104,7 +104,8 @@ class MicroBatches(CommandTest):
     def test_what_is_no_number_of_parts(self):
         for value in ("", "0", "1", "-2", "1025", "2.5", "many", "2x", "99999999999999999999"):
             with self.subTest(value):
-                self.refused(self.run_chain(f"--micro-batches={value}"), USAGE, "micro-batches")
+                self.refused(self.run_chain(f"--micro-batches={value}"), USAGE, "micro-batches",
+                             "auto, none or a number of parts, 2 to 1024")
 
 
 if __name__ == "__main__":
