@@ -36,6 +36,23 @@ class MicroBatches(CommandTest):
         self.assertNotIn("micro_batches", found["sequential"])
         self.assertLess(len(found["sequential"]["tasks"]), len(found["streams"]["tasks"]))
 
+    def test_memory_is_told_beside_the_same_parts(self):
+        given = ("--batch", 4, "--policy", "streams")
+        said = "Memory of streams, and what that is beside sequential"
+        out, _ = self.accepted(self.run_chain(*given, "--micro-batches", 2, command="plan"))
+        self.assertIn(f"{said} in the same micro-batches: arena", out)
+        out, _ = self.accepted(self.run_chain(*given, command="plan"))
+        self.assertIn(f"{said}: arena", out)
+
+    def test_frozen_needs_the_baseline(self):
+        given = ("--device", "cpu", "--batch", 4, "--cache", "measured")
+        frozen = (*given, "--micro-batches", 2, "--policy", "streams", "--frozen", "--samples", 1)
+        model = self.model(chain)
+        self.accepted(self.execute("profile", model, *given, "--micro-batches", 2, "--quiet"))
+        self.refused(self.execute("run", model, *frozen, "--quiet"), BAD_INPUT, "conv1: not measured")
+        self.accepted(self.execute("profile", model, *given, "--quiet"))
+        self.accepted(self.execute("run", model, *frozen))
+
     def test_every_policy(self):
         for policy in ("sequential", "streams", "opara", "ios", "coselect"):
             with self.subTest(policy):
