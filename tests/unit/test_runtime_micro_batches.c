@@ -248,6 +248,17 @@ static void whole_fits_no_half(void **state) {
   cs_session_destroy(session);
 }
 
+/* What would have to be recorded are the parts that are asked for. */
+static void parts_not_recorded(void **state) {
+  fixture *f = *state;
+  cs_session *session = NULL;
+  open_device(f, 128, 0, by_workspace, 4);
+  cs_session_options options = options_of(f, 128);
+  options.micro_batches = 4;
+  fails(cs_session_create(f->device, f->graph, &options, &session), CS_CODE_NOT_FOUND,
+        "--batch 128 --dtype f32 --workspace-limit 67108864 --micro-batches 4 --export FILE");
+}
+
 /* Nine entries: five and four. */
 static void odd_batches(void **state) {
   fixture *f = *state;
@@ -444,6 +455,7 @@ int main(void) {
       TEST(none_is_none),
       TEST(nothing_to_gain),
       TEST(whole_fits_no_half),
+      TEST(parts_not_recorded),
       TEST(odd_batches),
       TEST(what_is_not_divided),
       TEST(what_stays_in_the_cache),
