@@ -108,6 +108,29 @@ static cs_status open_devices(bench *b) {
   return CS_OK;
 }
 
+static bool device_has(const bench *b, const bench_device *device) {
+  for (int r = 0; r < b->ladder.n; r++)
+    if (b->ladder.wanted[r] && bench_patterns(&b->ladder.rungs[r], device->on_cpu)[0]) return true;
+  return false;
+}
+
+/* That there is something to tell. */
+static cs_status check_rungs(const bench *b) {
+  for (int d = 0; d < b->n_devices; d++)
+    if (device_has(b, &b->devices[d])) return CS_OK;
+  return cli_error(CS_CODE_USAGE, "bench %s: --rungs %s: %s has none of them",
+                   bench_kind_name(b->kind), b->options->rungs, b->devices[0].spec);
+}
+
+static cs_status check_precisions(const cli_options *options) {
+  for (int p = 0; p < options->n_precisions; p++)
+    for (int q = 0; q < p; q++)
+      if (options->precisions[p] == options->precisions[q])
+        return cli_error(CS_CODE_USAGE, "bench: --dtype: %s is given twice",
+                         cs_precision_name(options->precisions[p]));
+  return CS_OK;
+}
+
 /* Before anything is measured: what no device could hold. */
 static cs_status check_memory(const bench *b, cs_precision precision) {
   for (int d = 0; d < b->n_devices; d++) {
@@ -196,14 +219,29 @@ static cs_status tell_records(const bench *b) {
   return st;
 }
 
+/* What is given that only measuring takes; NULL: nothing. */
+static const char *measuring_option(const cli_options *o) {
+  if (o->models.n > 0) return o->models.items[0];
+  if (o->json) return "--json";
+  if (o->sizes) return "--sizes";
+  if (o->layers) return "--layers";
+  if (o->devices) return "--devices";
+  if (o->rungs) return "--rungs";
+  if (o->batch_given) return "--batch";
+  if (o->n_precisions > 1 || o->precisions[0] != CS_PRECISION_F32) return "--dtype";
+  if (o->refresh) return "--refresh";
+  return o->frozen ? "--frozen" : NULL;
+}
+
 static cs_status tell_file(const cli_options *options) {
   char *text = NULL;
   size_t length = 0;
-  if (options->models.n > 0 || options->json)
+  const char *measuring = measuring_option(options);
+  if (measuring)
     return cli_error(CS_CODE_USAGE,
                      "bench --from %s: the records hold what was measured, so it goes "
                      "without %s",
-                     options->from, options->models.n > 0 ? options->models.items[0] : "--json");
+                     options->from, measuring);
   CS_RETURN_IF_ERROR(cs_file_read(options->from, MOST_RECORD_BYTES, &text, &length));
   cs_status st = tell(options, text, length, options->from);
   free(text);
@@ -225,9 +263,11 @@ static cs_status prepare(bench *b) {
   CS_RETURN_IF_ERROR(read_kind(options, &b->kind));
   CS_RETURN_IF_ERROR(bench_ladder_of(options, b->kind, &b->ladder));
   CS_RETURN_IF_ERROR(bench_cases_of(options, b->kind, "64..1024", &b->cases));
+  CS_RETURN_IF_ERROR(check_precisions(options));
   if (options->devices) CS_RETURN_IF_ERROR(read_devices(b));
   CS_RETURN_IF_ERROR(cli_check_writable(options->json));
   CS_RETURN_IF_ERROR(open_devices(b));
+  CS_RETURN_IF_ERROR(check_rungs(b));
   bool with_gpu = b->n_devices > 1 || !b->devices[0].on_cpu;
   if (with_gpu) CS_RETURN_IF_ERROR(bench_cases_of(options, b->kind, "64..4096", &b->cases));
   for (int p = 0; p < options->n_precisions; p++)

@@ -27,7 +27,8 @@ typedef struct bench_cases {
   int n;
 } bench_cases;
 
-/* As the options say; `sizes` where they name none. USAGE: what cannot be read, 0, too many. */
+/* As the options say; `sizes` where they name none. USAGE: what cannot be read, 0, one given twice,
+ * too many. */
 cs_status bench_cases_of(const cli_options *options, bench_kind kind, const char *sizes,
                          bench_cases *out) CS_MUST_USE;
 double bench_case_flops(const bench_case *one);
@@ -53,7 +54,7 @@ typedef struct bench_ladder {
   bool wanted[BENCH_MOST_RUNGS];
 } bench_ladder;
 
-/* USAGE: a rung that there is none of, none that any of the devices has. */
+/* USAGE: a rung that there is none of. */
 cs_status bench_ladder_of(const cli_options *options, bench_kind kind,
                           bench_ladder *out) CS_MUST_USE;
 /* NULL-terminated; none: the backend has no such rung. */

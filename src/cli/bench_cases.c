@@ -43,7 +43,21 @@ static bool read_char(const char **at, char wanted) {
   return true;
 }
 
+/* A case twice would count twice in the sums. */
+static cs_status check_news(const bench_cases *cases, const bench_case *one) {
+  char batch[48] = "";
+  for (int c = 0; c < cases->n; c++) {
+    const bench_case *there = &cases->items[c];
+    if (there->batch != one->batch || strcmp(there->name, one->name) != 0) continue;
+    if (one->batch > 0) snprintf(batch, sizeof batch, " of batch %" PRId64, one->batch);
+    return cli_error(CS_CODE_USAGE, "bench %s: %s%s is given twice", bench_kind_name(one->kind),
+                     one->name, batch);
+  }
+  return CS_OK;
+}
+
 static cs_status add_case(bench_cases *cases, const bench_case *one) {
+  CS_RETURN_IF_ERROR(check_news(cases, one));
   if (cases->n == BENCH_MOST_CASES)
     return cli_error(CS_CODE_USAGE, "bench: more than %d cases", BENCH_MOST_CASES);
   cases->items[cases->n++] = *one;
@@ -97,6 +111,7 @@ static bool read_layer(const char *text, bench_case *out) {
          (out->width - 1) * out->stride + out->kernel > 2 * out->pad;
 }
 
+/* `name` NULL: its spec. */
 static cs_status add_layer_of(bench_cases *cases, const char *name, const char *spec) {
   bench_case one = {.kind = BENCH_TRANSPOSED};
   if (!read_layer(spec, &one)) {
@@ -105,20 +120,26 @@ static cs_status add_layer_of(bench_cases *cases, const char *name, const char *
                      "dcgan.%d, or CxHxW:K:kNsNpN with an output, as 64x32x32:3:k4s2p1",
                      spec, N_DCGAN - 1);
   }
-  snprintf(one.name, sizeof one.name, "%.60s", name);
+  if (name) {
+    snprintf(one.name, sizeof one.name, "%s", name);
+  } else { /* as numbers are written: 08 is 8 */
+    snprintf(one.name, sizeof one.name,
+             "%" PRId64 "x%" PRId64 "x%" PRId64 ":%" PRId64 ":k%" PRId64 "s%" PRId64 "p%" PRId64,
+             one.channels, one.height, one.width, one.filters, one.kernel, one.stride, one.pad);
+  }
   return add_case(cases, &one);
 }
 
 static cs_status add_layer(bench_cases *cases, const char *text) {
   bool all = strcmp(text, "dcgan") == 0;
   for (int i = 0; i < N_DCGAN; i++) {
-    char name[16];
+    char name[32];
     snprintf(name, sizeof name, "dcgan.%d", i);
     if (!all && strcmp(text, name) != 0) continue;
     CS_RETURN_IF_ERROR(add_layer_of(cases, name, dcgan[i]));
     if (!all) return CS_OK;
   }
-  return all ? CS_OK : add_layer_of(cases, text, text);
+  return all ? CS_OK : add_layer_of(cases, NULL, text);
 }
 
 /* `add` for what stands between commas. */
@@ -128,7 +149,10 @@ static cs_status each_part(const char *text, bench_cases *cases,
   while (st == CS_OK) {
     char part[128];
     size_t length = strcspn(text, ",");
-    snprintf(part, sizeof part, "%.*s", (int)(length < 127 ? length : 127), text);
+    if (length >= sizeof part)
+      return cli_error(CS_CODE_USAGE, "bench: found \"%.24s…\", wanted at most %zu bytes", text,
+                       sizeof part - 1);
+    snprintf(part, sizeof part, "%.*s", (int)length, text);
     st = add(cases, part);
     if (!text[length]) break;
     text += length + 1;

@@ -1,4 +1,6 @@
 /* Requests of generate: latent vectors in, pixels out, and how long that takes. */
+#include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -38,11 +40,23 @@ static cs_status make_latent(void *user, int64_t index, int worker) {
   return CS_OK;
 }
 
+/* `n` vectors of the file. A NaN would be a black picture. */
+static cs_status read_latents(generation *g, int64_t first, int64_t n) {
+  CS_RETURN_IF_ERROR(cs_array_reader_next(g->reader, n * g->latent, g->latents));
+  for (int64_t i = 0; i < n * g->latent; i++) {
+    if (isfinite(g->latents[i])) continue;
+    return cli_error(CS_CODE_BAD_INPUT,
+                     "--latents %s: vector %" PRId64 " holds %g, wanted finite numbers",
+                     g->options->latents, first + i / g->latent, (double)g->latents[i]);
+  }
+  return CS_OK;
+}
+
 /* Those behind the last picture are zeros. */
 static cs_status next_latents(generation *g, int64_t request) {
   int64_t n = pictures_of(g, request);
   memset(g->latents, 0, (size_t)(g->batch * g->latent) * sizeof *g->latents);
-  if (g->reader) return cs_array_reader_next(g->reader, n * g->latent, g->latents);
+  if (g->reader) return read_latents(g, request * g->batch, n);
   latent_work work = {g, request * g->batch};
   return cs_parallel_for(n, 0, make_latent, &work);
 }

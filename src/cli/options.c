@@ -22,7 +22,10 @@ static int64_t parse_integer(struct argp_state *state, const char *option, const
   char *end;
   errno = 0;
   long long value = strtoll(text, &end, 10);
-  if (end == text || *end || errno || value < least || value > most) {
+  if (end != text && !*end && value > most) {
+    argp_error(state, "--%s \"%s\": wanted a whole number from %lld to %lld", option, text,
+               (long long)least, (long long)most);
+  } else if (end == text || *end || errno || value < least) {
     argp_error(state, "--%s \"%s\": wanted a whole number from %lld%s", option, text,
                (long long)least, least == 0 ? "" : " on");
   }

@@ -19,8 +19,8 @@ typedef struct cs_bench_row {
   double of_peak, of_roofline; /* shares of what the device sustains; NaN: not known */
   double against_own;          /* times as fast as the device's own naive rung; NaN: not measured */
   double against_cpu;          /* … as the CPU's on one thread */
-  int samples;
-  bool best; /* the fastest of all candidates in its case */
+  double samples;              /* NaN: not told */
+  bool best;                   /* the fastest of all candidates in its case */
 } cs_bench_row;
 
 typedef struct cs_bench_records {

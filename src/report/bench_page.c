@@ -116,14 +116,16 @@ static cs_status no_lines(const cs_bench_records *records) {
   return cs_error(CS_CODE_BAD_INPUT, "%s: nothing was measured that could be drawn", records->name);
 }
 
+/* *left_out: lines that there is no colour for. */
 static cs_status overview_of(const cs_bench_records *records, filter f, const char *id,
-                             const char *style, cs_strbuf *out) {
+                             const char *style, int *left_out, cs_strbuf *out) {
   line lines[MOST_LINES];
   int n = lines_of(records, &f, lines);
   f.few = n > CS_MOST_SERIES;
   if (f.few) n = lines_of(records, &f, lines);
   if (n == 0) return no_lines(records);
-  if (n > CS_MOST_SERIES) n = CS_MOST_SERIES; /* the table has the rest */
+  *left_out = n > CS_MOST_SERIES ? n - CS_MOST_SERIES : 0; /* the table has them */
+  n -= *left_out;
   bool layers = is_layers(lines[0].row);
   cs_lines figure = {.id = id,
                      .label = layers ? "time of each layer" : "FLOP/s over sizes",
@@ -138,8 +140,9 @@ static cs_status overview_of(const cs_bench_records *records, filter f, const ch
 }
 
 cs_status cs_bench_overview(const cs_bench_records *records, const char *style, cs_strbuf *out) {
+  int left_out;
   filter f = {.bench = records->rows[0].bench};
-  return overview_of(records, f, "overview", style, out);
+  return overview_of(records, f, "overview", style, &left_out, out);
 }
 
 /* ---- The page ---- */
@@ -162,18 +165,34 @@ static bool is_news(const cs_bench_records *records, size_t index, bool by_devic
   return true;
 }
 
+/* Of lines that there is no colour for. */
+static const char *more_text(int left_out, char out[64]) {
+  out[0] = '\0';
+  if (left_out > 0) snprintf(out, 64, " %d more lines are in the table alone.", left_out);
+  return out;
+}
+
+static void caption_of(const cs_bench_row *row, int left_out, char *out, size_t size) {
+  char more[64];
+  snprintf(out, size, "%s%s",
+           is_layers(row)
+               ? "Time of each layer, the same tensors every time."
+               : "Rate of a product of matrices by their extent (of three the geometric mean).",
+           more_text(left_out, more));
+}
+
 static cs_status overviews(const cs_bench_records *records, cs_html *page) {
   cs_html_section(page, "overview", "Overview");
   for (size_t i = 0; i < records->n; i++) {
-    char id[32];
+    char id[32], caption[256];
+    int left_out = 0;
     cs_strbuf svg = {0};
     if (!is_news(records, i, false)) continue;
     snprintf(id, sizeof id, "overview-%zu", i);
     filter f = {.bench = records->rows[i].bench};
-    CS_RETURN_IF_ERROR(add_figure(page, overview_of(records, f, id, NULL, &svg), &svg,
-                                  is_layers(&records->rows[i])
-                                      ? "Time of each layer, the same tensors every time."
-                                      : "Rate of a product of square matrices by their extent."));
+    cs_status drawn = overview_of(records, f, id, NULL, &left_out, &svg);
+    caption_of(&records->rows[i], left_out, caption, sizeof caption);
+    CS_RETURN_IF_ERROR(add_figure(page, drawn, &svg, caption));
   }
   return CS_OK;
 }
@@ -182,7 +201,7 @@ static cs_status shares(const cs_bench_records *records, cs_html *page) {
   cs_html_section(page, "peak", "Share of peak");
   for (size_t i = 0; i < records->n; i++) {
     const cs_bench_row *row = &records->rows[i];
-    char id[32], caption[256];
+    char id[32], caption[256], more[64];
     cs_strbuf svg = {0};
     line lines[MOST_LINES];
     if (!is_news(records, i, true)) continue;
@@ -190,8 +209,8 @@ static cs_status shares(const cs_bench_records *records, cs_html *page) {
     int n = lines_of(records, &f, lines);
     if (n == 0) continue;
     snprintf(id, sizeof id, "peak-%zu", i);
-    snprintf(caption, sizeof caption, "%s, %s on %s: share of the rate that the device sustains.",
-             row->bench, row->dtype, row->device);
+    snprintf(caption, sizeof caption, "%s, %s on %s: share of the rate that the device sustains.%s",
+             row->bench, row->dtype, row->device, more_text(n - CS_MOST_SERIES, more));
     cs_lines figure = {.id = id,
                        .label = "share of peak",
                        .across = across_of(row),

@@ -49,10 +49,11 @@ static cs_status add_row(cs_bench_records *records, const json_t *record, const 
                       .of_roofline = roofline_us(record) / us,
                       .against_own = NAN,
                       .against_cpu = NAN,
-                      .samples = (int)json_integer_value(json_object_get(told, "samples")),
+                      .samples = number_of(told, "samples"),
                       .best = strcmp(rung, CS_BENCH_BEST) == 0};
   if (!rung[0]) return wrong(records, "rungs", "one with a name");
-  if (row.skipped ? row.id != NULL : !row.id || !(us > 0))
+  bool known = us > 0 && isfinite(flops) && isfinite(row.of_peak) && isfinite(row.of_roofline);
+  if (row.skipped ? row.id != NULL : !row.id || !known)
     return wrong(records, rung, "id and times, or why it was skipped");
   CS_RETURN_IF_ERROR(
       cs_grow(&records->rows, &records->capacity, records->n + 1, sizeof *records->rows));
@@ -70,6 +71,9 @@ static cs_status check_record(const cs_bench_records *records, const json_t *rec
     if (!text_of(record, texts[i])) return wrong(records, texts[i], "a text");
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
     if (!(number_of(record, numbers[i]) > 0)) return wrong(records, numbers[i], "a number above 0");
+  const json_t *batch = json_object_get(record, "batch");
+  if (batch && !json_is_null(batch) && !(json_is_integer(batch) && json_integer_value(batch) >= 1))
+    return wrong(records, "batch", "a whole number from 1 on, or null");
   const json_t *device = json_object_get(record, "device");
   if (!text_of(device, "spec") || !text_of(device, "backend") || !text_of(device, "name"))
     return wrong(records, "device", "spec, backend and name");
@@ -77,11 +81,30 @@ static cs_status check_record(const cs_bench_records *records, const json_t *rec
                                                          : wrong(records, "rungs", "a list");
 }
 
+/* Of two records of a case, each other's times would be compared, and both counted. */
+static cs_status check_news(const cs_bench_records *records, const json_t *record) {
+  const char *bench = text_of(record, "bench"), *which = text_of(record, "case");
+  const char *dtype = text_of(record, "dtype");
+  const char *device = text_of(json_object_get(record, "device"), "spec");
+  double batch = number_of(record, "batch");
+  for (size_t i = 0; i < records->n; i++) {
+    const cs_bench_row *row = &records->rows[i];
+    bool same_batch = isnan(batch) ? isnan(row->batch) : row->batch == batch;
+    if (same_batch && strcmp(row->which, which) == 0 && strcmp(row->bench, bench) == 0 &&
+        strcmp(row->dtype, dtype) == 0 && strcmp(row->device, device) == 0)
+      return cs_error(CS_CODE_BAD_INPUT,
+                      "%s: record %zu: %s %s in %s on %s is there already, wanted each once",
+                      records->name, json_array_size(records->list), bench, which, dtype, device);
+  }
+  return CS_OK;
+}
+
 static cs_status add_record(cs_bench_records *records, json_t *record) {
   size_t i;
   json_t *rung;
   if (json_array_append_new(records->list, record) != 0) return cs_no_memory("records", 0);
   CS_RETURN_IF_ERROR(check_record(records, record));
+  CS_RETURN_IF_ERROR(check_news(records, record));
   json_array_foreach(json_object_get(record, "rungs"), i, rung) {
     const char *name = text_of(rung, "rung");
     CS_RETURN_IF_ERROR(add_row(records, record, rung, name ? name : ""));

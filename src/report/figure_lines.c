@@ -93,14 +93,15 @@ static void draw_point(cs_strbuf *out, const cs_plot *plot, const cs_series *ser
   cs_svg_end(out);
 }
 
-static void draw_legend(cs_strbuf *out, const cs_series *series, int n, double width) {
+/* Returns the height taken. */
+static double draw_legend(cs_strbuf *out, const cs_series *series, int n, double width) {
   cs_legend_entry entries[CS_MOST_SERIES];
   char classes[CS_MOST_SERIES][32];
   for (int s = 0; s < n; s++) {
     snprintf(classes[s], sizeof classes[s], "line s%d", s);
     entries[s] = (cs_legend_entry){classes[s], series[s].name, true};
   }
-  cs_legend(out, LEFT, 4, width, entries, n);
+  return cs_legend(out, LEFT, 4, width, entries, n);
 }
 
 static void draw_limit(cs_strbuf *out, const cs_plot *plot, const cs_lines *lines) {
@@ -118,9 +119,11 @@ cs_status cs_figure_lines(cs_strbuf *out, const cs_lines *lines, const cs_series
   }
   double width = lines->width > 0 ? lines->width : 720;
   double height = lines->height > 0 ? lines->height : 320;
-  cs_plot plot = {LEFT, TOP, width - LEFT - RIGHT, height - TOP - BOTTOM, lines->across, lines->up};
+  cs_strbuf legend = {0};
+  double top = fmax(TOP, draw_legend(&legend, series, n, width - LEFT - RIGHT));
+  cs_plot plot = {LEFT, top, width - LEFT - RIGHT, height - TOP - BOTTOM, lines->across, lines->up};
   cs_svg_head head = {.width = width,
-                      .height = height,
+                      .height = height + top - TOP,
                       .id = lines->id,
                       .label = lines->label,
                       .description = lines->description,
@@ -137,7 +140,9 @@ cs_status cs_figure_lines(cs_strbuf *out, const cs_lines *lines, const cs_series
       if (isfinite(p->y) && !series[s].step) draw_point(out, &plot, &series[s], p, s);
     }
   }
-  draw_legend(out, series, n, plot.width);
+  if (legend.length) cs_strbuf_append(out, legend.data, legend.length);
+  if (legend.failed) out->failed = true;
+  cs_strbuf_free(&legend);
   cs_svg_close(out);
   return CS_OK;
 }

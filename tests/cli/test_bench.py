@@ -104,6 +104,27 @@ class Bench(CommandTest):
         self.bench("--from", "out.jsonl", "--output", "c.html")
         self.assertEqual((self.folder / "c.html").read_text(), page)
 
+    def test_a_case_is_recorded_once(self):
+        self.bench("gemm", "--sizes", "16", *QUICK, "--json", "a.jsonl")
+        record = json.loads((self.folder / "a.jsonl").read_text())
+        other = [dict(record, dtype="f16"), dict(record, batch=2), dict(record, device=dict(record["device"], spec="cuda:0"))]
+        for name, records in (("each", [record, *other]), ("twice", [record, *other, record])):
+            (self.folder / name).write_text("\n".join(map(json.dumps, records)))
+        self.bench("--from", "each")
+        self.refuse(("--from", "twice"), BAD_INPUT, "twice: record 5: gemm 16 in f32 on cpu is there already")
+
+    def test_numbers_of_records_that_cannot_be_are_refused(self):
+        self.bench("gemm", "--sizes", "16", *QUICK, "--json", "a.json")
+        record = json.loads((self.folder / "a.json").read_text())
+        for member, value, words in (("batch", 1e300, "batch: wanted a whole number"), ("batch", 0, "batch: wanted a whole number"),
+                                     ("best", dict(record["best"], warm_us=5e-324), "best: wanted id and times"),
+                                     ("peak_flops", 1e-308, "naive: wanted id and times"), ("at", 0, "at: wanted a number above 0")):
+            with self.subTest(member=member, value=value):
+                self.file("b.json", dict(record, **{member: value}))
+                self.refuse(("--from", "b.json"), BAD_INPUT, "record 1: " + words)
+        self.file("b.json", dict(record, best=dict(record["best"], samples=2**33)))
+        self.assertIn(f",{2**33},", self.bench("--from", "b.json", "--format", "csv"))
+
     def test_wrong_use_is_refused_before_anything_is_measured(self):
         for arguments, words in (
                 ((), "wanted gemm or convtranspose"), (("matmul",), 'found "matmul"'),
@@ -111,6 +132,13 @@ class Bench(CommandTest):
                 (("gemm", "--sizes", "16x16"), 'found "16x16"'), (("gemm", "--sizes", "99999999"), 'found "99999999"'),
                 (("gemm", "--sizes", "16,"), 'found ""'), (("gemm", "--sizes", "1..2k"), 'found "1..2k"'),
                 (("gemm", "--rungs", "naive,magic"), 'found "magic", wanted some of naive, blocked'),
+                (("gemm", "--sizes", "16..64,4x4x4,32"), "bench gemm: 32 is given twice"),
+                (("gemm", "--sizes", "5,05x5x5"), "5 is given twice"), (("gemm", "--dtype", "f32,f16,f32"), "f32 is given twice"),
+                (("convtranspose", "--layers", "dcgan,dcgan.4"), "dcgan.4 is given twice"),
+                (("convtranspose", "--layers", "3x4x4:2:k4s2p1,3x4x4:2:k4s2p01"), "3x4x4:2:k4s2p1 is given twice"),
+                (("convtranspose", "--layers", "dcgan.0", "--batch", "2,1,2"), "dcgan.0 of batch 2 is given twice"),
+                (("gemm", "--sizes", "0" * 127 + "64"), "wanted at most 127 bytes"),
+                (("gemm", "--devices", "cpu", "--rungs", "tensor,shared"), "--rungs tensor,shared: cpu has none of them"),
                 (("gemm", "--layers", "dcgan"), "--layers is for convtranspose"),
                 (("gemm", "--batch", "2"), "--batch is for convtranspose"),
                 (("convtranspose", "--sizes", "64"), "--sizes is for gemm"),
@@ -120,7 +148,9 @@ class Bench(CommandTest):
                 (("gemm", "--devices", "cpu,tpu"), 'found "tpu"'), (("gemm", "--devices", "cpu,cpu"), "given twice"),
                 (("gemm", "--output", "curves.png"), "wanted a name in .html or .svg"),
                 (("gemm", "--format", "json"), "the records are --json's"),
-                (("gemm", "--from", "x.jsonl"), "so it goes without gemm"),
+                *((("--from", "x.jsonl", *more), f"so it goes without {more[0]}") for more in (
+                    ("gemm",), ("--json", "y"), ("--sizes", "64"), ("--layers", "dcgan"), ("--devices", "cpu"), ("--rungs", "naive"),
+                    ("--batch", "1"), ("--dtype", "f16"), ("--refresh",), ("--frozen",))),
                 (("gemm", "--naive-seconds", "-1"), "wanted seconds from 0 on")):
             with self.subTest(arguments=arguments):
                 self.refuse(arguments, USAGE, words)

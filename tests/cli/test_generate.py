@@ -177,6 +177,13 @@ class Generate(CommandTest):
         self.refused(self.generate("--latents", self.file("cut.npy", whole[:-5]), *out), BAD_INPUT, "cut.npy", "bytes")
         self.refused(self.generate("--latents", self.file("long.npy", whole + b"1234"), *out), BAD_INPUT, "long.npy")
         self.refused(self.generate("--latents", self.file("no.npy", b"hello"), *out), BAD_INPUT, "no.npy")
+        for value, found in ((math.nan, "nan"), (-math.inf, "-inf")):
+            values = [0.5] * 24
+            values[17] = value
+            path = self.file("z.npy", harness.npy((3, 8), values))
+            self.refused(self.generate("--latents", path, "--batch", "2", *out), BAD_INPUT,
+                         f"vector 2 holds {found}, wanted finite numbers")
+        self.refused(self.generate("--count", str(2**40 + 1), *out), USAGE, f"wanted a whole number from 1 to {2**40}")
         self.assertFalse((self.folder / "a.png").exists())
 
     def test_refused_before_any_work(self):

@@ -103,11 +103,30 @@ static void curves_hold_what_was_measured(void **state) {
   cs_bench_records_free(&records);
 }
 
+/* Of three devices' naive rungs in four dtypes, and the best, there are more lines than colours. */
+static void a_page_tells_of_lines_that_it_leaves_out(void **state) {
+  (void)state;
+  static const char *const dtypes[] = {"f32", "tf32", "f16", "bf16"};
+  static const char *const devices[] = {"cpu", "cuda:0", "cuda:1"};
+  for (int n = 2; n <= 3; n++) {
+    cs_strbuf text = {0};
+    char *page = NULL;
+    for (int d = 0; d < 4 * n; d++) add(&text, devices[d / 4], dtypes[d % 4], "a", 1000, 10);
+    cs_bench_records records = parse(&text);
+    assert_null(cs_bench_page_of(&records, &page));
+    assert_int_equal(strstr(page, "more lines") != NULL, n > 2);
+    assert_int_equal(strstr(page, " 16 more lines are in the table alone.") != NULL, n > 2);
+    free(page);
+    cs_bench_records_free(&records);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(rungs_are_compared_with_naive_ones),
       cmocka_unit_test(sums_are_of_cases_with_a_naive_time),
       cmocka_unit_test(curves_hold_what_was_measured),
+      cmocka_unit_test(a_page_tells_of_lines_that_it_leaves_out),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

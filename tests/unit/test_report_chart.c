@@ -237,6 +237,42 @@ static void lines_are_interrupted(void **state) {
   free(text);
 }
 
+/* A number behind `what`, the n-th of it. */
+static double number_behind(const char *text, const char *what, int n) {
+  for (; text && n >= 0; n--) {
+    text = strstr(text, what);
+    if (text) text += strlen(what);
+  }
+  if (!text) fail_msg("no %s", what);
+  return strtod(text ? text : "", NULL);
+}
+
+/* The rows of a legend, however many, are above the plot, whose height they leave. */
+static void names_of_lines_are_above_the_plot(void **state) {
+  (void)state;
+  static const cs_line_point points[] = {{1, 10, NAN, NAN, NULL}, {2, 100, NAN, NAN, NULL}};
+  const cs_lines lines = {.id = "names", .label = "Names", .height = 300, .line = 100};
+  double inside[2];
+  for (int many = 0; many < 2; many++) {
+    int n = many ? CS_MOST_SERIES : 1;
+    cs_series series[CS_MOST_SERIES];
+    cs_strbuf out = {0};
+    for (int s = 0; s < n; s++)
+      series[s] = (cs_series){"the rather long name of one of many lines", points, 2, false};
+    assert_null(cs_figure_lines(&out, &lines, series, n));
+    char *text = taken(&out);
+    const char *limit = strstr(text, "class=\"limit\""), *legend = strstr(text, "\"legend\"");
+    assert_non_null(limit);
+    assert_non_null(legend);
+    double top = number_behind(limit, " y1=\"", 0);
+    double last = number_behind(legend, " y1=\"", n - 1);
+    if (!(last + 6 <= top)) fail_msg("names to %g, plot from %g", last + 6, top);
+    inside[many] = number_behind(text, " height=\"", 0) - top;
+    free(text);
+  }
+  assert_true(fabs(inside[0] - inside[1]) <= 1e-9);
+}
+
 static void too_many_lines_are_refused(void **state) {
   (void)state;
   cs_series series[CS_MOST_SERIES + 1] = {{0}};
@@ -295,6 +331,7 @@ int main(void) {
       cmocka_unit_test(whole_axes_have_no_halves),
       cmocka_unit_test(places_of_values),
       cmocka_unit_test(lines_are_interrupted),
+      cmocka_unit_test(names_of_lines_are_above_the_plot),
       cmocka_unit_test(too_many_lines_are_refused),
       cmocka_unit_test(figures_have_a_style_of_their_own),
       cmocka_unit_test(a_page_is_whole),
