@@ -209,9 +209,10 @@ cs_status cli_write_buffer(const char *path, struct cs_strbuf *text) CS_MUST_USE
 
 /* "12.3 MiB". */
 void cli_bytes_text(char *out, size_t size, double bytes);
-/* Sentences for a person on `bounds` and `memory` of cs_session_info_json; nothing for NULL. */
+/* Sentences for a person on `bounds` of cs_session_info_json (nothing for NULL), and on `memory` of
+ * all of it. */
 void cli_print_bounds(const json_t *bounds, struct cs_strbuf *text);
-void cli_print_memory(const char *policy, const json_t *memory, struct cs_strbuf *text);
+void cli_print_memory(const char *policy, const json_t *info, struct cs_strbuf *text);
 /* The same of `micro_batches`; nothing where no node is divided. */
 void cli_print_micro_batches(const char *policy, const json_t *micro, struct cs_strbuf *text);
 

@@ -85,7 +85,7 @@ const cli_option_entry cli_option_entries[CLI_MAX_ENTRIES] = {
     {{"micro-batches", KEY_MICRO_BATCHES, "auto|none|K", 0,
       "Divide operations' batches: auto (default): coselect, from batch 8 on, where faster "
       "candidates fit the workspace limit or tensors the cache, and only if measuring says so "
-      "(profiles some sizes of parts, too); K: into K parts, by any policy",
+      "(profiles some sizes of parts, too); none: no; K: K parts, any policy",
       1},
      CLI_PLANNING},
     {{"workspace-limit", KEY_WORKSPACE, "BYTES", 0,

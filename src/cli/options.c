@@ -157,12 +157,16 @@ static void set_partition(struct argp_state *state, cli_options *out, const char
 }
 
 static void set_micro_batches(struct argp_state *state, cli_options *out, const char *text) {
+  char *end;
+  errno = 0;
+  long parts = strtol(text, &end, 10);
+  bool number = text[0] >= '0' && text[0] <= '9' && !*end && !errno;
   if (strcmp(text, "auto") == 0) {
     out->micro_batches = 0;
   } else if (strcmp(text, "none") == 0) {
     out->micro_batches = 1;
-  } else if (text[0] >= '0' && text[0] <= '9') {
-    out->micro_batches = (int)parse_integer(state, "micro-batches", text, 2, 1024);
+  } else if (number && parts >= 2 && parts <= 1024) {
+    out->micro_batches = (int)parts;
   } else {
     argp_error(state, "--micro-batches \"%s\": wanted auto, none or a number of parts, 2 to 1024",
                text);

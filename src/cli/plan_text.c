@@ -8,7 +8,7 @@ static void print_head(const json_t *info, cs_strbuf *text) {
   cs_strbuf_printf(text, "Predicted: %.1f us on %lld streams.\n", number(info, "predicted_us"),
                    integer(info, "streams"));
   cli_print_bounds(json_object_get(info, "bounds"), text);
-  cli_print_memory(string(info, "policy"), json_object_get(info, "memory"), text);
+  cli_print_memory(string(info, "policy"), info, text);
   cli_print_micro_batches(string(info, "policy"), json_object_get(info, "micro_batches"), text);
 }
 

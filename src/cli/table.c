@@ -126,8 +126,7 @@ static void print_bounds(const run_case *run, cs_strbuf *text) {
     cs_strbuf_printf(text, "No bounds: a plan from a file is run without the profile.\n");
   }
   for (int i = 1; i < run->n; i++) {
-    cli_print_memory(run->contenders[i].policy, json_object_get(run->contenders[i].info, "memory"),
-                     text);
+    cli_print_memory(run->contenders[i].policy, run->contenders[i].info, text);
   }
 }
 

@@ -99,16 +99,19 @@ static void keep_failure(cs_status *kept, cs_status failure) {
 static cs_status advise_recording(const cs_session *session, cs_status miss) {
   const cs_session_options *options = &session->settings.options;
   cs_session_options usual;
-  char more[64] = "";
+  char limit[64] = "", parts[32] = "";
   cs_session_options_init(&usual);
   if (options->workspace_limit != usual.workspace_limit) {
-    snprintf(more, sizeof more, " --workspace-limit %lld", (long long)options->workspace_limit);
+    snprintf(limit, sizeof limit, " --workspace-limit %lld", (long long)options->workspace_limit);
+  }
+  if (options->micro_batches > 1) {
+    snprintf(parts, sizeof parts, " --micro-batches %d", options->micro_batches);
   }
   return cs_error(CS_CODE_NOT_FOUND,
-                  "%s; to record it, run `convsched profile %s --batch %lld --dtype %s%s --export "
-                  "FILE` on that device",
+                  "%s; to record it, run `convsched profile %s --batch %lld --dtype %s%s%s "
+                  "--export FILE` on that device",
                   cs_status_message(miss), session->source->source, (long long)options->batch,
-                  cs_precision_name(options->precision), more);
+                  cs_precision_name(options->precision), limit, parts);
 }
 
 /* Nothing more can be measured of a simulated device: a layout with an operation that was not

@@ -44,7 +44,7 @@ typedef struct cs_micro_result {
   int n_ops;
   double us;       /* expected, of all parts one after the other */
   double cache_us; /* how much of the gain is that of warm times over cold ones */
-  double whole_us; /* expected of the same operations undivided */
+  double whole_us; /* expected of the same operations undivided; INFINITY: one cannot be */
 } cs_micro_result;
 void cs_micro_result_free(cs_micro_result *result);
 
@@ -62,7 +62,8 @@ cs_status cs_micro_in_turn(const cs_micro_problem *problem, cs_micro_result *out
 /* Operations of a group may run at once: their workspaces together keep the limit, each with the
  * largest of its parts, and their sum of cold times is the least. Workspaces are counted in units
  * of 1/4096 of the limit, rounded up (exact where the limit is less than that many bytes). The
- * cache counts for nothing. NOT_FOUND: a group has no ways within the limit. */
+ * cache counts for nothing. In whole_us an operation that does not fit the limit undivided has its
+ * fastest way. NOT_FOUND: a group has no ways within the limit. */
 cs_status cs_micro_at_once(const cs_micro_problem *problem, cs_micro_result *out) CS_MUST_USE;
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "graph/op_family.h"
 #include "scheduler/member.h"
 
 static const char *const list_keys[] = {"parts", "nodes"};
@@ -52,10 +53,10 @@ static cs_status read_sizes(json_t *list, const char *path, int64_t *sizes, int 
                     json_array_size(parts), CS_MOST_PARTS);
   *n = (int)json_array_size(parts);
   json_array_foreach(parts, i, value) {
+    char found[CS_TEXT_SIZE];
     if (!json_is_integer(value) || json_integer_value(value) < 1)
-      return cs_error(CS_CODE_BAD_INPUT,
-                      "%s.parts[%zu]: found %s %lld, wanted batch entries, 1 or more", path, i,
-                      cs_member_type(value), (long long)json_integer_value(value));
+      return cs_error(CS_CODE_BAD_INPUT, "%s.parts[%zu]: found %s, wanted batch entries, 1 or more",
+                      path, i, cs_json_found(value, found));
     sizes[i] = json_integer_value(value);
   }
   return CS_OK;
@@ -76,10 +77,11 @@ static cs_status read_nodes(json_t *list, const char *path, const cs_graph *grap
   json_array_foreach(nodes, i, value) {
     const char *name = json_string_value(value);
     int node = find_node(graph, name);
+    char found[CS_TEXT_SIZE];
     if (node < 0)
       return cs_error(CS_CODE_BAD_INPUT,
-                      "%s.nodes[%zu]: found %s \"%s\", wanted a node of the graph", path, i,
-                      cs_member_type(value), name ? name : "");
+                      "%s.nodes[%zu]: found %s, wanted a node of the graph after passes", path, i,
+                      cs_json_found(value, found));
     if (cs_division_parts(division, node))
       return cs_error(CS_CODE_BAD_INPUT, "%s.nodes[%zu]: found \"%s\" again", path, i, name);
     CS_RETURN_IF_ERROR(cs_annotate(cs_division_set(division, graph, node, sizes, n), "%s: ", path));

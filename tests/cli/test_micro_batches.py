@@ -36,6 +36,23 @@ class MicroBatches(CommandTest):
         self.assertNotIn("micro_batches", found["sequential"])
         self.assertLess(len(found["sequential"]["tasks"]), len(found["streams"]["tasks"]))
 
+    def test_memory_is_told_beside_the_same_parts(self):
+        given = ("--batch", 4, "--policy", "streams")
+        said = "Memory of streams, and what that is beside sequential"
+        out, _ = self.accepted(self.run_chain(*given, "--micro-batches", 2, command="plan"))
+        self.assertIn(f"{said} in the same micro-batches: arena", out)
+        out, _ = self.accepted(self.run_chain(*given, command="plan"))
+        self.assertIn(f"{said}: arena", out)
+
+    def test_frozen_needs_the_baseline(self):
+        given = ("--device", "cpu", "--batch", 4, "--cache", "measured")
+        frozen = (*given, "--micro-batches", 2, "--policy", "streams", "--frozen", "--samples", 1)
+        model = self.model(chain)
+        self.accepted(self.execute("profile", model, *given, "--micro-batches", 2, "--quiet"))
+        self.refused(self.execute("run", model, *frozen, "--quiet"), BAD_INPUT, "conv1: not measured")
+        self.accepted(self.execute("profile", model, *given, "--quiet"))
+        self.accepted(self.execute("run", model, *frozen))
+
     def test_every_policy(self):
         for policy in ("sequential", "streams", "opara", "ios", "coselect"):
             with self.subTest(policy):
@@ -104,7 +121,8 @@ class MicroBatches(CommandTest):
     def test_what_is_no_number_of_parts(self):
         for value in ("", "0", "1", "-2", "1025", "2.5", "many", "2x", "99999999999999999999"):
             with self.subTest(value):
-                self.refused(self.run_chain(f"--micro-batches={value}"), USAGE, "micro-batches")
+                self.refused(self.run_chain(f"--micro-batches={value}"), USAGE, "micro-batches",
+                             "auto, none or a number of parts, 2 to 1024")
 
 
 if __name__ == "__main__":

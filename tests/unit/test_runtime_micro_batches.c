@@ -231,6 +231,34 @@ static void nothing_to_gain(void **state) {
   cs_session_destroy(session);
 }
 
+/* Undivided nothing fits half of the limit: the trial on two streams is still told in numbers. */
+static void whole_fits_no_half(void **state) {
+  fixture *f = *state;
+  static const timed times[] = {{128, "fast", 60 * MIB, 50, 50}, {32, "fast", 10 * MIB, 10, 10}};
+  open_device(f, 128, 0, times, 2);
+  cs_session_options options = options_of(f, 128);
+  cs_session *session = open_session(f, &options);
+  char *text = NULL;
+  assert_int_equal(session->micro.n_trials, 2);
+  assert_int_equal(session->micro.trials[1].streams, 2);
+  assert_near(session->micro.trials[1].whole_us, 150);
+  assert_near(session->micro.trials[1].divided_us, 120);
+  ok(cs_session_info_json(session, &text));
+  free(text);
+  cs_session_destroy(session);
+}
+
+/* What would have to be recorded are the parts that are asked for. */
+static void parts_not_recorded(void **state) {
+  fixture *f = *state;
+  cs_session *session = NULL;
+  open_device(f, 128, 0, by_workspace, 4);
+  cs_session_options options = options_of(f, 128);
+  options.micro_batches = 4;
+  fails(cs_session_create(f->device, f->graph, &options, &session), CS_CODE_NOT_FOUND,
+        "--batch 128 --dtype f32 --workspace-limit 67108864 --micro-batches 4 --export FILE");
+}
+
 /* Nine entries: five and four. */
 static void odd_batches(void **state) {
   fixture *f = *state;
@@ -347,7 +375,10 @@ static void damaged_plan_files(void **state) {
     const char *from, *to, *says;
   } damages[] = {
       {"\"parts\": [", "\"parts\": [1, ", "node a: "},
-      {"\"parts\": [", "\"parts\": [0, ", "$.micro_batches[0].parts[0]: found an integer 0"},
+      {"\"parts\": [", "\"parts\": [0, ", "$.micro_batches[0].parts[0]: found 0, wanted batch"},
+      {"\"parts\": [", "\"parts\": [\"64\", ", "$.micro_batches[0].parts[0]: found \"64\", "},
+      {"\"parts\": [", "\"parts\": [64.5, ", "$.micro_batches[0].parts[0]: found 64.5, "},
+      {"\"nodes\": [", "\"nodes\": [3, ", "$.micro_batches[0].nodes[0]: found 3, wanted a node"},
       {"\"parts\"", "\"sizes\"", "$.micro_batches[0]"},
       {"\"micro_batches\": [", "\"micro_batches\": [7, ", "$.micro_batches[0]"},
       {"\"nodes\": [", "\"nodes\": [\"nobody\", ", "wanted a node of the graph"},
@@ -423,6 +454,8 @@ int main(void) {
       TEST(what_fits_is_taken),
       TEST(none_is_none),
       TEST(nothing_to_gain),
+      TEST(whole_fits_no_half),
+      TEST(parts_not_recorded),
       TEST(odd_batches),
       TEST(what_is_not_divided),
       TEST(what_stays_in_the_cache),

@@ -137,6 +137,20 @@ static void nothing_fits(void **state) {
   cs_status_free(st);
 }
 
+/* Undivided, an operation may need more of the limit than its share: its time is no endless one. */
+static void more_than_a_share(void **state) {
+  (void)state;
+  static const cs_micro_way ways[] = {{4, 100, 50, 50}, {4, 90, 70, 70}, {2, 40, 20, 20}};
+  cs_micro_op op = {ways, 3, 0, 0, 0};
+  cs_micro_problem problem = {&op, 1, 4, 64, 0};
+  cs_micro_result result;
+  assert_ok(cs_micro_at_once(&problem, &result));
+  assert_parts(&result.parts[0], PARTS(2, 2));
+  assert_near(result.us, 40);
+  assert_near(result.whole_us, 50);
+  cs_micro_result_free(&result);
+}
+
 /* ---- Everything tried ---- */
 
 #define OPS 4
@@ -297,8 +311,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(workspace_decides),  cmocka_unit_test(sizes_differ),
       cmocka_unit_test(cache_decides),      cmocka_unit_test(branches_share),
-      cmocka_unit_test(nothing_fits),       cmocka_unit_test(in_turn_is_optimal),
-      cmocka_unit_test(at_once_is_optimal),
+      cmocka_unit_test(nothing_fits),       cmocka_unit_test(more_than_a_share),
+      cmocka_unit_test(in_turn_is_optimal), cmocka_unit_test(at_once_is_optimal),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
