@@ -35,7 +35,7 @@ static int flops_descs(cs_backend *backend, cs_precision precision,
                      : cs_measure_conv_desc(images, 128, 28, 3, precision, layouts[i]);
   }
   out[n++] = large ? gemm_desc(8192, 4096, precision) : gemm_desc(128 * images, 1024, precision);
-  return n;
+  return n; /* the product is the last */
 }
 
 /* A dense copy of four times the cache, 64 MiB to 512 MiB. */
@@ -102,4 +102,14 @@ cs_status cs_profile_peaks(cs_profile *profile, cs_backend *backend, cs_precisio
       CS_CODE_NOT_FOUND, "peak rates of %s: found no working implementation of a large %s in %s",
       backend->vtable->info(backend)->name, *flops > 0 ? "copy" : "convolution or matrix product",
       cs_precision_name(precision));
+}
+
+cs_status cs_profile_product_peak(const cs_profile *profile, cs_backend *backend,
+                                  cs_precision precision, double *flops) {
+  cs_op_desc descs[MAX_PEAK_DESCS];
+  double us = INFINITY;
+  const cs_op_desc *product = &descs[flops_descs(backend, precision, descs) - 1];
+  CS_RETURN_IF_ERROR(best_us(profile, product, &us));
+  *flops = cs_op_flops(product) / us * 1e6;
+  return CS_OK;
 }

@@ -192,5 +192,9 @@ cs_status cs_profile_program(cs_profile *profile, cs_backend *backend, const cs_
 cs_status cs_profile_peaks(cs_profile *profile, cs_backend *backend, cs_precision precision,
                            const cs_measure_options *options, double *flops,
                            double *bandwidth) CS_MUST_USE;
+/* FLOP/s of the product among these alone, once they are measured; 0: not known. A convolution may
+ * seem to do more than the units can, by an algorithm that saves products. */
+cs_status cs_profile_product_peak(const cs_profile *profile, cs_backend *backend,
+                                  cs_precision precision, double *flops) CS_MUST_USE;
 
 #endif

@@ -548,6 +548,14 @@ static void test_broken_device(void **state) {
 
 /* ---- Peaks ---- */
 
+/* As if by an algorithm that saves products. */
+static void hurry_convolutions(void *user, const char *signature) {
+  const cs_op_profile *known = cs_profile_find(((fixture *)user)->profile, signature);
+  for (int i = 0; known && strncmp(signature, "Conv", 4) == 0 && i < known->n_records; i++) {
+    known->records[i].measured.warm_us /= 10;
+  }
+}
+
 static void test_peaks(void **state) {
   if (CS_TEST_THREADS_SANITIZED) skip();
   static const fake_candidate planted[] = {{"only", FAKE_RIGHT, 10, 0, 0}};
@@ -565,6 +573,13 @@ static void test_peaks(void **state) {
   ok(cs_profile_peaks(f->profile, &fake.base, CS_PRECISION_F32, &f->options, &again, &bandwidth));
   assert_true(again == flops);
   assert_int_equal(fake.samples, samples);
+  cs_profile_signatures(f->profile, hurry_convolutions, f);
+  ok(cs_profile_peaks(f->profile, &fake.base, CS_PRECISION_F32, &f->options, &again, &bandwidth));
+  assert_true(again > 2e12 && again < 2.4e12); /* 0.23 GFLOP */
+  ok(cs_profile_product_peak(f->profile, &fake.base, CS_PRECISION_F32, &again));
+  assert_true(again == flops);
+  ok(cs_profile_product_peak(f->profile, &fake.base, CS_PRECISION_F16, &again));
+  assert_true(again == 0);
   cs_status st =
       cs_profile_peaks(f->profile, &fake.base, CS_PRECISION_F16, &f->options, &again, &bandwidth);
   assert_int_equal(cs_status_code(st), CS_CODE_NOT_FOUND);
