@@ -131,3 +131,14 @@ done:
   free(pair.signature);
   return st;
 }
+
+cs_status cs_plan_begin_early(cs_session *session, const cs_policy_input *input, cs_plan *plan) {
+  cs_configuration configuration = {0};
+  CS_RETURN_IF_ERROR(cs_configuration_of_plan(plan, input->choices, &configuration));
+  cs_status st = cs_choose_early(session, input, NULL, &configuration);
+  for (int p = 0; st == CS_OK && p < plan->n_tasks; p++) {
+    plan->tasks[p].late = configuration.places[p].late;
+  }
+  cs_configuration_free(&configuration);
+  return st;
+}

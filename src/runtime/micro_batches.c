@@ -103,18 +103,6 @@ done:
 
 /* ---- The divided program's plan ---- */
 
-static cs_status begin_as_measured(cs_session *session, const cs_policy_input *input,
-                                   cs_plan *plan) {
-  cs_configuration configuration = {0};
-  CS_RETURN_IF_ERROR(cs_configuration_of_plan(plan, input->choices, &configuration));
-  cs_status st = cs_choose_early(session, input, NULL, &configuration);
-  for (int p = 0; st == CS_OK && p < plan->n_tasks; p++) {
-    plan->tasks[p].late = configuration.places[p].late;
-  }
-  cs_configuration_free(&configuration);
-  return st;
-}
-
 static cs_status plan_divided(cs_session *session, const cs_ways *u, divided *d) {
   cs_status st = CS_OK;
   cs_measure_report report = {0};
@@ -139,7 +127,7 @@ static cs_status plan_divided(cs_session *session, const cs_ways *u, divided *d)
   input.max_streams = d->trial.streams;
   input.schedules = NULL;
   CS_TRY(st, cs_plan_make(policy, &input, &d->plan), done);
-  CS_TRY(st, begin_as_measured(session, &input, d->plan), done);
+  CS_TRY(st, cs_plan_begin_early(session, &input, d->plan), done);
   free(d->plan->policy);
   d->plan->policy = NULL;
   CS_TRY(st, cs_strdup_to(cs_policy_coselect.name, &d->plan->policy), done);

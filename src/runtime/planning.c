@@ -184,19 +184,6 @@ static cs_status price_and_plan(cs_session *session, const cs_policy_input *inpu
   return CS_OK;
 }
 
-/* A plan whose policy does not choose what begins early. */
-static cs_status begin_as_measured(cs_session *session, const cs_policy_input *input) {
-  cs_configuration configuration = {0};
-  cs_plan *plan = session->planned.plan;
-  CS_RETURN_IF_ERROR(cs_configuration_of_plan(plan, input->choices, &configuration));
-  cs_status st = cs_choose_early(session, input, NULL, &configuration);
-  for (int p = 0; st == CS_OK && p < plan->n_tasks; p++) {
-    plan->tasks[p].late = configuration.places[p].late;
-  }
-  cs_configuration_free(&configuration);
-  return st;
-}
-
 static cs_status plan_by(cs_session *session, const cs_policy *policy, cs_policy_input *input) {
   bool is_ios = policy == &cs_policy_ios;
   if (is_ios) CS_RETURN_IF_ERROR(cs_search_stages(session, input));
@@ -204,7 +191,7 @@ static cs_status plan_by(cs_session *session, const cs_policy *policy, cs_policy
   if (policy == &cs_policy_coselect) return search_and_plan(session, input);
   if (is_ios) CS_RETURN_IF_ERROR(price_and_plan(session, input));
   if (!is_ios) CS_RETURN_IF_ERROR(cs_plan_make(policy, input, &session->planned.plan));
-  return begin_as_measured(session, input);
+  return cs_plan_begin_early(session, input, session->planned.plan);
 }
 
 /* What the SM model knows candidates by; `coselect` and `opara` choose by it. */

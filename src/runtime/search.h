@@ -61,6 +61,9 @@ static inline cs_ratio cs_bench_ratio(const cs_bench_pairs *pairs) {
  * be known. */
 cs_status cs_choose_early(cs_session *session, const cs_policy_input *input, cs_bench *bench,
                           cs_configuration *configuration) CS_MUST_USE;
+/* The same for the launches of a plan whose policy does not choose what begins early. */
+cs_status cs_plan_begin_early(cs_session *session, const cs_policy_input *input,
+                              cs_plan *plan) CS_MUST_USE;
 
 /* ---- search.c, a part of it ---- */
 
