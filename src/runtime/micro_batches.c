@@ -57,17 +57,12 @@ cs_status cs_divide_as_asked(cs_session *session) {
 
 typedef struct divided {
   cs_division *division; /* NULL: nothing is expected of one */
-  cs_program *program;
-  cs_task_choices *choices;
-  cs_plan *plan;
-  cs_plan_bytes sequential;
+  cs_alternative way;
   cs_micro_trial trial;
 } divided;
 
 static void divided_free(divided *d) {
-  if (d->program) cs_choices_free(d->choices, d->program->n_tasks);
-  cs_plan_destroy(d->plan);
-  cs_program_destroy(d->program);
+  cs_alternative_free(&d->way);
   cs_division_destroy(d->division);
   *d = (divided){0};
 }
@@ -110,29 +105,26 @@ static cs_status plan_divided(cs_session *session, const cs_ways *u, divided *d)
   const cs_policy *policy = d->trial.streams > 1 ? &cs_policy_streams : &cs_policy_sequential;
   CS_RETURN_IF_ERROR(cs_program_lower_divided(session->planned.graph,
                                               session->settings.options.precision,
-                                              u->program->layouts, d->division, &d->program));
+                                              u->program->layouts, d->division, &d->way.program));
   /* What is not measured yet lies at other alignments. */
   CS_RETURN_IF_ERROR(cs_profile_program(session->device->profile, session->device->backend,
-                                        d->program, &u->measure, &session->device->logger,
+                                        d->way.program, &u->measure, &session->device->logger,
                                         &report));
-  CS_RETURN_IF_ERROR(cs_choices_of_program(session->device->profile, d->program, &session->settings,
-                                           u->measure.threads, &near, &d->choices));
+  CS_RETURN_IF_ERROR(cs_choices_of_program(session->device->profile, d->way.program,
+                                           &session->settings, u->measure.threads, &near,
+                                           &d->way.choices));
   if (!session->settings.options.no_graph) {
-    cs_choices_begin_early(session->device->backend, d->choices, d->program->n_tasks);
+    cs_choices_begin_early(session->device->backend, d->way.choices, d->way.program->n_tasks);
   }
   cs_policy_input input;
   CS_RETURN_IF_ERROR(cs_planning_input_open(session, &input));
-  input.program = d->program;
-  input.choices = d->choices;
+  input.program = d->way.program;
+  input.choices = d->way.choices;
   input.max_streams = d->trial.streams;
   input.schedules = NULL;
-  CS_TRY(st, cs_plan_make(policy, &input, &d->plan), done);
-  CS_TRY(st, cs_plan_begin_early(session, &input, d->plan), done);
-  free(d->plan->policy);
-  d->plan->policy = NULL;
-  CS_TRY(st, cs_strdup_to(cs_policy_coselect.name, &d->plan->policy), done);
-  st = cs_sequential_memory(&input, &d->sequential);
-  d->trial.tasks = d->program->n_tasks;
+  CS_TRY(st, cs_alternative_plan(policy, &input, &d->way), done);
+  CS_TRY(st, cs_plan_begin_early(session, &input, d->way.plan), done);
+  d->trial.tasks = d->way.program->n_tasks;
 done:
   cs_planning_input_close(&input);
   return st;
@@ -179,16 +171,8 @@ static cs_status measure_pair(cs_session *session, const cs_timed_program progra
 }
 
 static void take(cs_session *session, divided *d) {
-  cs_planned *planned = &session->planned;
-  divided old = {.program = planned->program, .choices = planned->choices, .plan = planned->plan};
-  planned->program = d->program;
-  planned->choices = d->choices;
-  planned->plan = d->plan;
-  planned->sequential = d->sequential;
-  if (is_cpu(session)) planned->one_stream = true;
-  d->program = old.program;
-  d->choices = old.choices;
-  d->plan = old.plan;
+  cs_alternative_take(session, &d->way);
+  if (is_cpu(session)) session->planned.one_stream = true;
 }
 
 static void tell(const cs_session *session, const cs_micro_trial *trial, const double us[2]) {
@@ -210,14 +194,14 @@ static cs_status choose(cs_session *session, const cs_ways *u, divided *d) {
   cs_profile *profile = session->device->profile;
   cs_timed_pair key = {0};
   cs_timed_program programs[2] = {{planned->program, planned->choices, planned->plan},
-                                  {d->program, d->choices, d->plan}};
-  double us[2] = {planned->plan->predicted_us, d->plan->predicted_us};
+                                  {d->way.program, d->way.choices, d->way.plan}};
+  double us[2] = {planned->plan->predicted_us, d->way.plan->predicted_us};
   CS_TRY(st, cs_timed_programs_name(session, programs, names, "micro-batches", &key), done);
   cs_timed_pair_find(profile, &key, us, &d->trial.known);
   if (cs_may_time_programs(session) && (!d->trial.known || session->settings.options.refresh)) {
     st = measure_pair(session, programs, &key, &d->trial.ratio);
     if (st != CS_OK) {
-      st = cs_remeasure_gone(session, st, d->program, d->choices, u->measure.threads);
+      st = cs_remeasure_gone(session, st, d->way.program, d->way.choices, u->measure.threads);
     }
     if (st != CS_OK) goto done;
     d->trial.measured = true;
@@ -225,7 +209,7 @@ static cs_status choose(cs_session *session, const cs_ways *u, divided *d) {
   }
   if (!d->trial.known) {
     us[WHOLE] = planned->plan->predicted_us;
-    us[DIVIDED] = d->plan->predicted_us / (1 - LEAST_EXPECTED);
+    us[DIVIDED] = d->way.plan->predicted_us / (1 - LEAST_EXPECTED);
   }
   /* Predicted, parts on several streams may seem to cost one another nothing. */
   d->trial.taken = us[DIVIDED] < us[WHOLE] && (d->trial.known || d->trial.streams == 1);

@@ -14,39 +14,27 @@
 
 enum { STREAMS, ONE, N_SIDES };
 
-/* The other way to run the graph: layouts, candidates and plan of its own. */
+/* The other way to run the graph: layouts and candidates of its own. */
 typedef struct alternative {
-  cs_program *program;
-  cs_task_choices *choices;
-  cs_plan *plan;
-  cs_plan_bytes sequential;
+  cs_alternative way;
   int threads; /* of its one stream */
 } alternative;
-
-static void alternative_free(alternative *a) {
-  if (a->program) cs_choices_free(a->choices, a->program->n_tasks);
-  cs_plan_destroy(a->plan);
-  cs_program_destroy(a->program);
-}
 
 static cs_status make_alternative(cs_session *session, const cs_measure_options *measure,
                                   alternative *out) {
   cs_near near = {0};
   cs_measure_options whole = *measure;
   whole.threads = out->threads;
-  CS_RETURN_IF_ERROR(cs_choose_program(session, &whole, &out->program));
-  CS_RETURN_IF_ERROR(cs_choices_of_program(session->device->profile, out->program,
+  cs_alternative *way = &out->way;
+  CS_RETURN_IF_ERROR(cs_choose_program(session, &whole, &way->program));
+  CS_RETURN_IF_ERROR(cs_choices_of_program(session->device->profile, way->program,
                                            &session->settings, whole.threads, &near,
-                                           &out->choices));
+                                           &way->choices));
   cs_policy_input input = cs_planning_input(session);
-  input.program = out->program;
-  input.choices = out->choices;
+  input.program = way->program;
+  input.choices = way->choices;
   input.max_streams = 1;
-  CS_RETURN_IF_ERROR(cs_plan_make(&cs_policy_sequential, &input, &out->plan));
-  free(out->plan->policy);
-  out->plan->policy = NULL;
-  CS_RETURN_IF_ERROR(cs_strdup_to(cs_policy_coselect.name, &out->plan->policy));
-  return cs_sequential_memory(&input, &out->sequential);
+  return cs_alternative_plan(&cs_policy_sequential, &input, way);
 }
 
 /* ---- Both, as the profile has them ---- */
@@ -54,7 +42,7 @@ static cs_status make_alternative(cs_session *session, const cs_measure_options 
 static void both(const cs_session *session, const alternative *a, cs_timed_program out[N_SIDES]) {
   const cs_planned *planned = &session->planned;
   out[STREAMS] = (cs_timed_program){planned->program, planned->choices, planned->plan};
-  out[ONE] = (cs_timed_program){a->program, a->choices, a->plan};
+  out[ONE] = (cs_timed_program){a->way.program, a->way.choices, a->way.plan};
 }
 
 static cs_status make_key(const cs_session *session, const alternative *a, cs_timed_pair *out) {
@@ -89,33 +77,28 @@ static cs_status measure_pair(cs_session *session, const alternative *a, cs_prof
 /* ---- Choosing ---- */
 
 static void take(cs_session *session, alternative *a) {
-  cs_planned *planned = &session->planned;
-  alternative old = {planned->program, planned->choices, planned->plan, {0}, 0};
-  planned->program = a->program;
-  planned->choices = a->choices;
-  planned->plan = a->plan;
-  planned->sequential = a->sequential;
-  planned->one_stream = true;
-  *a = old;
+  cs_alternative_take(session, &a->way);
+  session->planned.one_stream = true;
 }
 
 static cs_status choose(cs_session *session, alternative *a, int threads) {
   cs_status st = CS_OK;
   cs_profile *profile = session->device->profile;
   cs_timed_pair key = {0};
-  double us[N_SIDES] = {session->planned.plan->predicted_us, a->plan->predicted_us};
+  double us[N_SIDES] = {session->planned.plan->predicted_us, a->way.plan->predicted_us};
   bool known = false;
   CS_TRY(st, make_key(session, a, &key), done);
   cs_timed_pair_find(profile, &key, us, &known);
   if (cs_may_time_programs(session) && (!known || session->settings.options.refresh)) {
     st = measure_pair(session, a, profile, &key);
-    if (st != CS_OK) st = cs_remeasure_gone(session, st, a->program, a->choices, a->threads);
+    if (st != CS_OK)
+      st = cs_remeasure_gone(session, st, a->way.program, a->way.choices, a->threads);
     if (st != CS_OK) goto done;
     cs_timed_pair_find(profile, &key, us, &known);
   }
   if (!known) {
     us[STREAMS] = session->planned.plan->predicted_us;
-    us[ONE] = a->plan->predicted_us;
+    us[ONE] = a->way.plan->predicted_us;
   }
   bool one = us[ONE] <= us[STREAMS];
   cs_log(&session->device->logger, CS_LOG_INFO,
@@ -158,6 +141,6 @@ cs_status cs_consider_one_stream(cs_session *session, const cs_measure_options *
   } else {
     cs_status_free(streams);
   }
-  alternative_free(&a);
+  cs_alternative_free(&a.way);
   return st;
 }

@@ -5,7 +5,38 @@
 #include <stdlib.h>
 
 #include "base/progress.h"
+#include "runtime/planning.h"
 #include "scheduler/configuration.h"
+
+/* ---- Alternatives ---- */
+
+void cs_alternative_free(cs_alternative *a) {
+  if (a->program) cs_choices_free(a->choices, a->program->n_tasks);
+  cs_plan_destroy(a->plan);
+  cs_program_destroy(a->program);
+  *a = (cs_alternative){0};
+}
+
+cs_status cs_alternative_plan(const cs_policy *policy, const cs_policy_input *input,
+                              cs_alternative *a) {
+  CS_RETURN_IF_ERROR(cs_plan_make(policy, input, &a->plan));
+  free(a->plan->policy);
+  a->plan->policy = NULL;
+  CS_RETURN_IF_ERROR(cs_strdup_to(cs_policy_coselect.name, &a->plan->policy));
+  return cs_sequential_memory(input, &a->sequential);
+}
+
+void cs_alternative_take(cs_session *session, cs_alternative *a) {
+  cs_planned *planned = &session->planned;
+  cs_alternative old = {planned->program, planned->choices, planned->plan, planned->sequential};
+  planned->program = a->program;
+  planned->choices = a->choices;
+  planned->plan = a->plan;
+  planned->sequential = a->sequential;
+  *a = old;
+}
+
+/* ---- Timed in turn ---- */
 
 bool cs_may_time_programs(const cs_session *session) {
   const cs_session_options *options = &session->settings.options;

@@ -11,6 +11,21 @@ typedef struct cs_timed_program {
   const cs_plan *plan;
 } cs_timed_program;
 
+/* Another way to run a session's graph, all owned: beside its plan, or in the place of it. */
+typedef struct cs_alternative {
+  cs_program *program;
+  cs_task_choices *choices;
+  cs_plan *plan;
+  cs_plan_bytes sequential;
+} cs_alternative;
+void cs_alternative_free(cs_alternative *a);
+/* Fills plan and sequential: a plan of `coselect` as `policy` makes it of the input, which is of
+ * the alternative's program and choices. */
+cs_status cs_alternative_plan(const cs_policy *policy, const cs_policy_input *input,
+                              cs_alternative *a) CS_MUST_USE;
+/* The session's plan and the alternative change places. */
+void cs_alternative_take(cs_session *session, cs_alternative *a);
+
 /* Whether the session may time anything. */
 bool cs_may_time_programs(const cs_session *session);
 
