@@ -26,7 +26,7 @@ static double cost_of(void *user, const cs_op_desc *desc) {
   return cs_cost_table_find(table, key);
 }
 
-static double program_cost(const cs_program *program, const cs_task_choices *choices) {
+double cs_program_cost(const cs_program *program, const cs_task_choices *choices) {
   double sum = 0;
   for (int t = 0; t < program->n_tasks; t++) sum += choices[t].choices[0].cold_us;
   return sum;
@@ -163,7 +163,7 @@ static cs_status try_layouts(layout_search *search, const cs_layout *layouts, bo
     goto done;
   }
   if (uniform) CS_TRY(st, add_costs(program, layout, choices, &search->costs), done);
-  double us = program_cost(program, choices);
+  double us = cs_program_cost(program, choices);
   cs_log(&session->device->logger, CS_LOG_DEBUG, "layout %s: %.1f us in %d tasks", name, us,
          program->n_tasks);
   if (!search->best || us < search->best_us) {

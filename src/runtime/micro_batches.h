@@ -25,6 +25,8 @@ typedef struct cs_undivided {
 int cs_micro_sizes(int64_t batch, int64_t out[CS_MICRO_SIZES]);
 /* The operation on so many of its batch entries. */
 cs_op_desc cs_micro_desc(const cs_op_desc *desc, int64_t entries);
+/* Of all its tensors. */
+int64_t cs_micro_bytes(const cs_op_desc *desc);
 /* Whether a task's operation may be divided. */
 bool cs_micro_divides(const cs_program *program, int task);
 /* Whether the profile has all that there is of the operation on so many entries, under the limits

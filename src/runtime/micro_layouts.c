@@ -44,7 +44,7 @@ static cs_status try_layouts(cs_session *session, const cs_layout *layouts,
   cs_micro_result result = {0};
   cs_status st = CS_OK;
   CS_TRY(st, cs_ways_open(session, layouts, measure, &u), done);
-  if (cs_ways_undivided_us(&u) > most_us) goto done;
+  if (cs_program_cost(u.program, u.choices) > most_us) goto done;
   CS_TRY(st, know_parts(session, &u), done);
   CS_TRY(st, cs_ways_solve(session, &u, 1, &result), done);
   cs_log(&session->device->logger, CS_LOG_DEBUG,
@@ -78,7 +78,7 @@ cs_status cs_ways_in_best_layouts(cs_session *session, const cs_measure_options 
   double us = INFINITY;
   CS_RETURN_IF_ERROR(
       try_layouts(session, session->planned.program->layouts, measure, INFINITY, out, &us));
-  double most_us = LAYOUT_WITHIN * cs_ways_undivided_us(out);
+  double most_us = LAYOUT_WITHIN * cs_program_cost(out->program, out->choices);
   cs_layout *layouts = cs_calloc((size_t)graph->n_values, sizeof *layouts);
   if (!layouts) return cs_no_memory("layouts", (size_t)graph->n_values * sizeof *layouts);
   cs_status st = CS_OK;

@@ -43,6 +43,12 @@ cs_op_desc cs_micro_desc(const cs_op_desc *desc, int64_t entries) {
   return part;
 }
 
+int64_t cs_micro_bytes(const cs_op_desc *desc) {
+  int64_t bytes = cs_tensor_span_bytes(&desc->output);
+  for (int i = 0; i < desc->n_inputs; i++) bytes += cs_tensor_span_bytes(&desc->inputs[i]);
+  return bytes;
+}
+
 bool cs_micro_divides(const cs_program *program, int task) {
   int node = program->tasks[task].node;
   return node >= 0 && cs_node_divides(program->graph, node);
@@ -288,7 +294,7 @@ static int by_share(const void *a, const void *b) {
 static cs_status distinct_operations(const wanted_parts *wanted, fitting_sizes *out, int *n) {
   cs_status st = CS_OK;
   const cs_program *program = wanted->of->program;
-  double all = 0;
+  double all = cs_program_cost(program, wanted->of->choices);
   int kept = 0;
   uint64_t *seen = cs_calloc((size_t)program->n_tasks, sizeof *seen);
   *n = 0;
@@ -297,7 +303,6 @@ static cs_status distinct_operations(const wanted_parts *wanted, fitting_sizes *
     char *signature = NULL;
     double us = wanted->of->choices[t].choices[0].cold_us;
     int i = 0;
-    all += us;
     if (!cs_micro_divides(program, t)) continue;
     CS_TRY(st, cs_op_signature(&program->tasks[t].desc, &signature), done);
     uint64_t key = cs_hash_string(CS_HASH_SEED, signature);
@@ -341,12 +346,6 @@ done:
 
 /* ---- By the cache ---- */
 
-static int64_t entry_bytes(const cs_op_desc *desc) {
-  int64_t bytes = cs_tensor_span_bytes(&desc->output);
-  for (int i = 0; i < desc->n_inputs; i++) bytes += cs_tensor_span_bytes(&desc->inputs[i]);
-  return bytes / cs_max_i64(1, desc->output.shape.dims[0]);
-}
-
 /* Neighbours that take much of their time to move their tensors. */
 static bool is_memory_bound(const wanted_parts *wanted, int task, double bandwidth) {
   const cs_task *t = &wanted->of->program->tasks[task];
@@ -377,7 +376,8 @@ static cs_status walk_runs(wanted_parts *wanted, double bandwidth, int64_t cache
     int end = first;
     for (; end < program->n_tasks && is_memory_bound(wanted, end, bandwidth); end++) {
       const cs_op_desc *desc = &program->tasks[end].desc;
-      largest = cs_max_i64(largest, entry_bytes(desc));
+      largest =
+          cs_max_i64(largest, cs_micro_bytes(desc) / cs_max_i64(1, desc->output.shape.dims[0]));
       if (end > first) {
         *saved += 2e6 * (double)cs_tensor_span_bytes(&desc->inputs[0]) / bandwidth;
       }
@@ -392,16 +392,14 @@ static cs_status want_resident(wanted_parts *wanted) {
   cs_session *session = wanted->session;
   cs_backend *backend = session->device->backend;
   const cs_device_info *info = backend->vtable->info(backend);
-  double flops, bandwidth = info->peak_bandwidth, saved = 0, all = 0;
+  double flops, bandwidth = info->peak_bandwidth, saved = 0;
   if (!(bandwidth > 0)) {
     CS_RETURN_IF_ERROR(cs_profile_peaks(session->device->profile, backend,
                                         session->settings.options.precision, wanted->of->measure,
                                         &flops, &bandwidth));
   }
   if (!(bandwidth > 0) || info->cache_bytes <= 0) return CS_OK;
-  for (int t = 0; t < wanted->of->program->n_tasks; t++) {
-    all += wanted->of->choices[t].choices[0].cold_us;
-  }
+  double all = cs_program_cost(wanted->of->program, wanted->of->choices);
   CS_RETURN_IF_ERROR(walk_runs(wanted, bandwidth, info->cache_bytes, false, &saved));
   if (saved < LEAST_CACHE_GAIN * all) return CS_OK;
   return walk_runs(wanted, bandwidth, info->cache_bytes, true, &saved);

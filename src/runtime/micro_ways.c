@@ -27,12 +27,6 @@ cs_status cs_ways_open(cs_session *session, const cs_layout *layouts,
                                measure->threads, &near, &out->choices);
 }
 
-double cs_ways_undivided_us(const cs_ways *u) {
-  double sum = 0;
-  for (int t = 0; t < u->program->n_tasks; t++) sum += u->choices[t].choices[0].cold_us;
-  return sum;
-}
-
 static int64_t bytes_of_weights(const cs_op_desc *desc) {
   return cs_op_weight_elements(desc) * cs_dtype_size(desc->output.dtype);
 }
@@ -72,8 +66,7 @@ static cs_status make_op(const cs_session *session, const cs_ways *u, int task, 
   CS_RETURN_IF_ERROR(
       cs_grow(&u->ways[task], &capacity, (size_t)u->choices[task].n, sizeof **u->ways));
   add_ways(&u->choices[task], batch, op, u->ways[task]);
-  int64_t bytes = cs_tensor_span_bytes(&desc->output);
-  for (int i = 0; i < desc->n_inputs; i++) bytes += cs_tensor_span_bytes(&desc->inputs[i]);
+  int64_t bytes = cs_micro_bytes(desc);
   op->entry_bytes = bytes / batch + (bytes % batch > 0);
   bool all = batch <= CS_MICRO_ALL_SIZES;
   int64_t n = all ? batch - 1 : cs_micro_sizes(batch, sizes);

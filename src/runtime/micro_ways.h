@@ -23,8 +23,6 @@ cs_status cs_ways_open(cs_session *session, const cs_layout *layouts,
 void cs_ways_close(cs_ways *u);
 /* Fills ops from the profile. */
 cs_status cs_ways_find(const cs_session *session, cs_ways *u) CS_MUST_USE;
-/* The sum of the fastest candidates' times, of the whole batch. */
-double cs_ways_undivided_us(const cs_ways *u);
 /* The best division. On `streams` streams parts run at once, each with its share of the workspace
  * limit. */
 cs_status cs_ways_solve(const cs_session *session, const cs_ways *u, int streams,

@@ -32,6 +32,8 @@ cs_status cs_bans_seen(const cs_profile *profile, const cs_program *program,
 cs_status cs_bans_check(const cs_profile *profile, const cs_program *program,
                         const cs_settings *settings, const bool *seen) CS_MUST_USE;
 void cs_choices_free(cs_task_choices *choices, int n_tasks);
+/* The sum of the fastest candidates' cold times, microseconds (layouts.c). */
+double cs_program_cost(const cs_program *program, const cs_task_choices *choices);
 
 /* Requests in flight that are planned for; 1: one request's latency counts. */
 int cs_session_in_flight(const cs_session *session);
