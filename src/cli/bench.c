@@ -77,12 +77,8 @@ static cs_status read_devices(bench *b) {
 }
 
 static cs_status open_device(bench *b, bench_device *device) {
-  char *text = NULL;
   CS_RETURN_IF_ERROR(cs_device_open(device->spec, cli_logger(b->options), &device->device));
-  CS_RETURN_IF_ERROR(cs_device_info_json(device->device, &text));
-  device->info = json_loads(text, 0, NULL);
-  cs_string_free(text);
-  if (!device->info) return cs_no_memory("a device's description", 0);
+  CS_RETURN_IF_ERROR(cli_device_json(device->device, &device->info));
   const char *backend = json_string_value(json_object_get(device->info, "backend"));
   device->on_cpu = backend && strcmp(backend, "cpu") == 0;
   return CS_OK;

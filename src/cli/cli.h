@@ -162,6 +162,9 @@ cs_status cli_load_graph(const char *path, cs_graph **out) CS_MUST_USE;
 
 /* --device sim:FILE. */
 bool cli_device_is_simulated(const cli_options *options);
+/* cs_device_info_json and cs_session_info_json, parsed; the caller releases *out. */
+cs_status cli_device_json(const cs_device *device, json_t **out) CS_MUST_USE;
+cs_status cli_session_json(const cs_session *session, json_t **out) CS_MUST_USE;
 /* The name of an open device's backend: "cpu", "cuda", … */
 cs_status cli_device_backend(const cs_device *device, char *out, size_t size) CS_MUST_USE;
 

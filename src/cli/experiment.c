@@ -84,12 +84,11 @@ static cs_status load_graphs(experiment *e) {
 }
 
 static cs_status make_header(const experiment *e, json_t **out) {
-  char *text = NULL, started[32];
+  char started[32];
+  json_t *device = NULL;
   time_t now = time(NULL);
   struct tm utc;
-  CS_RETURN_IF_ERROR(cs_device_info_json(e->run.device, &text));
-  json_t *device = json_loads(text, 0, NULL);
-  cs_string_free(text);
+  CS_RETURN_IF_ERROR(cli_device_json(e->run.device, &device));
   strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
   *out =
       json_pack("{s:s, s:O, s:O, s:O, s:s, s:s, s:s, s:b, s:o, s:I, s:I, s:O}", "schema",

@@ -21,14 +21,6 @@ static cs_status stats_of_ms(const double *seconds, cs_stats *out) {
   return cs_stats_of(ms, GENERATE_WINDOWS, out);
 }
 
-static cs_status read_info(const generation *g, json_t **out) {
-  char *text = NULL;
-  CS_RETURN_IF_ERROR(cs_session_info_json(g->session, &text));
-  *out = json_loads(text, 0, NULL);
-  cs_string_free(text);
-  return *out ? CS_OK : cli_error(CS_CODE_INTERNAL, "session info is not JSON");
-}
-
 static cs_status gather(const generation *g, generate_times *out) {
   CS_RETURN_IF_ERROR(stats_of_ms(g->compute_s, &out->compute));
   CS_RETURN_IF_ERROR(stats_of_ms(g->whole_s, &out->whole));
@@ -84,10 +76,8 @@ static void add_times(const generation *g, const generate_times *times, json_t *
 
 static cs_status write_record(const generation *g, const json_t *info,
                               const generate_times *times) {
-  char *device_text = NULL;
-  CS_RETURN_IF_ERROR(cs_device_info_json(g->device, &device_text));
-  json_t *device = json_loads(device_text, 0, NULL);
-  cs_string_free(device_text);
+  json_t *device = NULL;
+  CS_RETURN_IF_ERROR(cli_device_json(g->device, &device));
   json_t *record = json_pack(
       "{s:s, s:s, s:s, s:s, s:s, s:O, s:s, s:o, s:o, s:I, s:I, s:i, s:I, s:f, s:f}", "schema",
       "convsched.generate/1", "model", cs_graph_name(g->graph), "commit", CS_COMMIT, "command",
@@ -108,7 +98,7 @@ cs_status generate_tell(const generation *g) {
   cs_status st = CS_OK;
   generate_times times = {0};
   const generate_times *measured = g->options->time ? &times : NULL;
-  CS_RETURN_IF_ERROR(read_info(g, &times.info));
+  CS_RETURN_IF_ERROR(cli_session_json(g->session, &times.info));
   if (measured) CS_TRY(st, gather(g, &times), done);
   CS_TRY(st, write_record(g, times.info, measured), done);
   if (!g->options->json || strcmp(g->options->json, "-") != 0) st = print_result(g, measured);

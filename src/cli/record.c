@@ -91,10 +91,8 @@ json_t *run_timings_json(const run_case *run) {
 }
 
 cs_status run_record(const run_case *run, json_t **out) {
-  char *device_text = NULL;
-  CS_RETURN_IF_ERROR(cs_device_info_json(run->device, &device_text));
-  json_t *device = json_loads(device_text, 0, NULL);
-  cs_string_free(device_text);
+  json_t *device = NULL;
+  CS_RETURN_IF_ERROR(cli_device_json(run->device, &device));
   const run_contender *chosen = &run->contenders[run->n - 1];
   json_t *policies = json_array();
   for (int i = 0; i < run->n; i++) {

@@ -113,14 +113,6 @@ static cs_status ablate(run_case *run) {
   return run->ablation ? CS_OK : cli_error(CS_CODE_INTERNAL, "an ablation is not JSON");
 }
 
-cs_status run_read_info(run_contender *contender) {
-  char *text = NULL;
-  CS_RETURN_IF_ERROR(cs_session_info_json(contender->session, &text));
-  contender->info = json_loads(text, 0, NULL);
-  cs_string_free(text);
-  return contender->info ? CS_OK : cli_error(CS_CODE_INTERNAL, "session info is not JSON");
-}
-
 /* ---- A case ---- */
 
 /* Whose session is made first, with the rest forked from it: the wanted policy, but of several
@@ -179,7 +171,8 @@ cs_status run_do_case(run_case *run) {
   CS_RETURN_IF_ERROR(sample_all(run));
   if (run->options->ablate) CS_RETURN_IF_ERROR(ablate(run));
   CS_RETURN_IF_ERROR(verify_all(run));
-  for (int i = 0; i < run->n; i++) CS_RETURN_IF_ERROR(run_read_info(&run->contenders[i]));
+  for (int i = 0; i < run->n; i++)
+    CS_RETURN_IF_ERROR(cli_session_json(run->contenders[i].session, &run->contenders[i].info));
   return CS_OK;
 }
 

@@ -98,8 +98,6 @@ json_t *run_timings_json(const run_case *run);
  * to be freed, too. */
 cs_status run_do_case(run_case *run) CS_MUST_USE;
 void run_free_case(run_case *run);
-/* Reads cs_session_info_json into the contender. */
-cs_status run_read_info(run_contender *contender) CS_MUST_USE;
 
 /* `convsched.run/1` for a case. */
 cs_status run_record(const run_case *run, json_t **out) CS_MUST_USE;

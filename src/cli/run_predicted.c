@@ -23,7 +23,7 @@ cs_status run_check_simulated(const cli_options *options) {
 
 static cs_status predict(run_contender *contender) {
   CS_RETURN_IF_ERROR(cs_session_latency(contender->session, &contender->predicted_us));
-  return run_read_info(contender);
+  return cli_session_json(contender->session, &contender->info);
 }
 
 cs_status run_predict(run_case *run) {

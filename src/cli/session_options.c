@@ -9,11 +9,28 @@ bool cli_device_is_simulated(const cli_options *options) {
   return options->device && strncmp(options->device, "sim:", 4) == 0;
 }
 
-cs_status cli_device_backend(const cs_device *device, char *out, size_t size) {
+/* Takes the text over. */
+static cs_status read_json(char *text, const char *what, json_t **out) {
+  *out = json_loads(text, 0, NULL);
+  cs_string_free(text);
+  return *out ? CS_OK : cli_error(CS_CODE_INTERNAL, "%s is not JSON", what);
+}
+
+cs_status cli_device_json(const cs_device *device, json_t **out) {
   char *text = NULL;
   CS_RETURN_IF_ERROR(cs_device_info_json(device, &text));
-  json_t *info = json_loads(text, 0, NULL);
-  cs_string_free(text);
+  return read_json(text, "device info", out);
+}
+
+cs_status cli_session_json(const cs_session *session, json_t **out) {
+  char *text = NULL;
+  CS_RETURN_IF_ERROR(cs_session_info_json(session, &text));
+  return read_json(text, "session info", out);
+}
+
+cs_status cli_device_backend(const cs_device *device, char *out, size_t size) {
+  json_t *info = NULL;
+  CS_RETURN_IF_ERROR(cli_device_json(device, &info));
   const char *name = json_string_value(json_object_get(info, "backend"));
   snprintf(out, size, "%s", name ? name : "");
   json_decref(info);
