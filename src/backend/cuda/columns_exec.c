@@ -228,17 +228,28 @@ void cs_columns_pack(const cs_exec *exec, const float *weight, const float *bias
 
 /* ---- Launching ---- */
 
+static cs_status launch_product(const cs_bound *bound, const void *x, cudaStream_t stream) {
+  const cs_launch *launch = &bound->launch;
+  const cs_exec *exec = launch->exec;
+  const void *weights = launch->weights;
+  if (exec->rung) {
+    return cs_cuda_product(exec->rung, exec->product.storage, &exec->rows, x, weights,
+                           launch->workspace, stream);
+  }
+  void *own = (char *)launch->workspace + exec->staging_bytes;
+  bool planes = exec->columns.planes;
+  return cs_cublaslt_launch(exec->matmul, bound->product, planes ? x : weights,
+                            planes ? weights : x, NULL, launch->workspace, own, stream);
+}
+
 static cs_status launch_piece(const cs_bound *bound, const cs_op_desc *piece, const void *x,
                               void *y, cudaStream_t stream) {
   const cs_launch *launch = &bound->launch;
   const cs_exec *exec = launch->exec;
-  const void *weights = launch->weights;
-  void *own = (char *)launch->workspace + exec->staging_bytes;
-  const float *bias =
-      exec->bias_offset < 0 ? NULL : (const float *)((const char *)weights + exec->bias_offset);
-  CS_RETURN_IF_ERROR(
-      cs_cublaslt_launch(exec->matmul, bound->product, exec->columns.planes ? x : weights,
-                         exec->columns.planes ? weights : x, NULL, launch->workspace, own, stream));
+  const float *bias = NULL;
+  if (exec->bias_offset >= 0)
+    bias = (const float *)((const char *)launch->weights + exec->bias_offset);
+  CS_RETURN_IF_ERROR(launch_product(bound, x, stream));
   return cs_cuda_gather_columns(piece, &exec->columns, launch->workspace, bias, y, stream);
 }
 
