@@ -348,6 +348,9 @@ static inline void cc_all_conv(cc_context *x) {
           CS_ACT_NONE);
   cc_conv(x, "conv_wide_reduction", CC4(1, 256, 5, 5), CC3(32, 3, 3), one, p1, one, 1, CC_BIAS,
           CS_ACT_RELU);
+  /* Several tiles of Winograd's products in each direction, the last ones cut. */
+  cc_conv(x, "conv_3x3_many_tiles", CC4(3, 40, 26, 27), CC3(72, 3, 3), one, p1, one, 1, CC_BIAS,
+          CS_ACT_RELU);
   /* Long sums of few outputs, which blocks of a cluster share. */
   cc_conv(x, "conv_long_sum_residual", CC4(2, 192, 9, 9), CC3(80, 3, 3), one, p1, one, 1,
           CC_BIAS | CC_RESIDUAL | CC_VIEW_RES, CS_ACT_RELU);

@@ -10,7 +10,7 @@
 #define CS_MEASURE_VERSION 1
 /* Bump when a backend offers other candidates: what is measured stays, but operations are
  * enumerated and measured again. */
-#define CS_CANDIDATES_VERSION 10
+#define CS_CANDIDATES_VERSION 11
 /* The last version that brought an operation of this signature other candidates: what an earlier
  * one enumerated is not all. */
 int cs_candidates_since(const char *signature);

@@ -6,6 +6,7 @@
 #include "backend/cuda/cudnn_engines.h"
 #include "backend/cuda/cudnn_legacy.h"
 #include "backend/cuda/kernels.h"
+#include "backend/cuda/winograd_exec.h"
 
 int cs_cuda_layouts(const cs_backend *backend, cs_precision precision,
                     cs_layout out[CS_MAX_DEVICE_LAYOUTS]) {
@@ -103,6 +104,7 @@ cs_status cs_cuda_enumerate(cs_backend *backend, const cs_op_desc *desc,
            done);
   }
   CS_TRY(st, cs_columns_enumerate(cuda, desc, options, out), done);
+  CS_TRY(st, cs_winograd_enumerate(desc, options, out), done);
   CS_TRY(st, add_kernels(desc, out), done);
 done:
   cs_cudnn_release(&cuda->pool, slot);

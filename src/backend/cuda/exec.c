@@ -5,6 +5,7 @@
 
 #include "backend/cuda/columns_exec.h"
 #include "backend/cuda/cudnn_engines.h"
+#include "backend/cuda/winograd_exec.h"
 
 /* A stored plan saves building the operation graph; where cuDNN no longer takes it, engine and
  * knobs say the same. */
@@ -86,6 +87,7 @@ static cs_exec_kind kind_of(const char *id, cs_cudnn_way *way, const char **name
   if (strncmp(id, CS_CUBLASLT_PREFIX, strlen(CS_CUBLASLT_PREFIX)) == 0) return CS_EXEC_CUBLASLT;
   if (strncmp(id, CS_COLUMNS_PREFIX, strlen(CS_COLUMNS_PREFIX)) == 0) return CS_EXEC_COLUMNS;
   if (strcmp(id, CS_CUDA_SCATTER_ID) == 0) return CS_EXEC_SCATTER;
+  if (strncmp(id, CS_WINOGRAD_PREFIX, strlen(CS_WINOGRAD_PREFIX)) == 0) return CS_EXEC_WINOGRAD;
   if (!cs_cudnn_way_parse(id, way, name)) return CS_EXEC_KERNEL;
   return way->legacy ? CS_EXEC_LEGACY : CS_EXEC_GRAPH;
 }
@@ -104,6 +106,7 @@ static cs_status prepare_any(cs_exec *exec, const char *payload) {
   if (exec->kind == CS_EXEC_CUBLASLT) return prepare_cublaslt(exec);
   if (exec->kind == CS_EXEC_COLUMNS) return cs_columns_prepare(exec);
   if (exec->kind == CS_EXEC_SCATTER) return cs_scatter_prepare(exec);
+  if (exec->kind == CS_EXEC_WINOGRAD) return cs_winograd_prepare(exec);
   if (exec->kind == CS_EXEC_KERNEL) {
     return cs_cuda_kernel_find(&exec->desc, exec->id, &exec->kernel);
   }
@@ -282,6 +285,7 @@ static cs_status launch_any(const cs_bound *bound, cs_cudnn_slot *slot, cudaStre
   if (exec->kind == CS_EXEC_COLUMNS || exec->kind == CS_EXEC_SCATTER) {
     return cs_columns_launch(bound, stream);
   }
+  if (exec->kind == CS_EXEC_WINOGRAD) return cs_winograd_launch(bound, stream);
   CS_RETURN_IF_ERROR(cs_cudnn_slot_use(slot, stream));
   if (exec->kind == CS_EXEC_GRAPH) {
     CS_RETURN_IF_ERROR(cs_cudnn_status(

@@ -7,6 +7,7 @@
 #include "backend/cuda/cudnn_legacy.h"
 #include "backend/cuda/cudnn_plan.h"
 #include "backend/cuda/kernels.h"
+#include "backend/cuda/winograd.h"
 
 typedef enum cs_exec_kind {
   CS_EXEC_GRAPH,  /* a graph-API plan */
@@ -14,7 +15,8 @@ typedef enum cs_exec_kind {
   CS_EXEC_CUBLASLT,
   CS_EXEC_COLUMNS, /* columns by cuBLASLt, then gathered */
   CS_EXEC_SCATTER, /* every input added to its outputs */
-  CS_EXEC_KERNEL   /* a kernel of our own */
+  CS_EXEC_WINOGRAD,
+  CS_EXEC_KERNEL /* a kernel of our own */
 } cs_exec_kind;
 
 struct cs_exec {
@@ -26,7 +28,7 @@ struct cs_exec {
   bool epilogue;            /* the epilogue kernel follows */
   bool moved;               /* the output is computed at the start of the workspace, then moved */
   cs_tensor_desc staged;    /* moved: what lies there */
-  int64_t staging_bytes;    /* moved, columns: where the library's own workspace begins */
+  int64_t staging_bytes;    /* of the workspace, what comes before the library's own, or sums */
   int64_t workspace_bytes;
   int64_t weight_bytes;
   int64_t bias_offset; /* in the packed weights; -1: no bias there */
@@ -38,6 +40,7 @@ struct cs_exec {
   cs_columns columns;          /* columns */
   const char *rung;            /* columns: by this rung of our own; NULL: by cuBLASLt */
   cs_product_rows rows;        /* of a rung */
+  cs_winograd winograd;        /* winograd */
   cs_cuda_kernel kernel;       /* own kernel */
 };
 

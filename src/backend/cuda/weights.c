@@ -4,6 +4,7 @@
 #include "backend/cuda/columns_exec.h"
 #include "backend/cuda/dense_layer.h"
 #include "backend/cuda/kernels.h"
+#include "backend/cuda/winograd_exec.h"
 
 #define BIAS_ALIGNMENT 256
 
@@ -15,6 +16,10 @@ void cs_exec_plan_weights(cs_exec *exec) {
   }
   if (exec->kind == CS_EXEC_COLUMNS || exec->kind == CS_EXEC_SCATTER) {
     cs_columns_plan_weights(exec);
+    return;
+  }
+  if (exec->kind == CS_EXEC_WINOGRAD) {
+    cs_winograd_plan_weights(exec);
     return;
   }
   cs_dtype storage = exec->desc.output.dtype;
@@ -107,6 +112,10 @@ cs_status cs_exec_pack_weights(const cs_exec *exec, const float *weight, const f
   }
   if (exec->kind == CS_EXEC_COLUMNS || exec->kind == CS_EXEC_SCATTER) {
     cs_columns_pack(exec, weight, bias, host_out);
+    return CS_OK;
+  }
+  if (exec->kind == CS_EXEC_WINOGRAD) {
+    cs_winograd_pack(&exec->winograd, weight, exec->desc.has_bias ? bias : NULL, host_out);
     return CS_OK;
   }
   memset(host_out, 0, (size_t)exec->weight_bytes);

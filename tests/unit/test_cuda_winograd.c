@@ -1,0 +1,259 @@
+/* Winograd's way without a GPU: the kernels' steps with their transforms, on what is packed for
+ * them, are the convolution; its workspace; what is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+/* cmocka needs the ones above first. */
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "backend/cuda/winograd_exec.h"
+#include "backend/reference/reference.h"
+
+static void ok(cs_status st) {
+  if (st != CS_OK) fail_msg("%s", cs_status_message(st));
+}
+
+static void *zeros(int64_t n, size_t size) {
+  void *memory = calloc((size_t)n, size);
+  assert_non_null(memory);
+  return memory;
+}
+
+static float *random_values(int64_t n, uint64_t stream) {
+  float *values = zeros(n, sizeof *values);
+  cs_rng rng;
+  cs_rng_init(&rng, 11, stream);
+  cs_rng_fill_normal(&rng, values, n, 0.0, 1.0);
+  return values;
+}
+
+typedef struct layer {
+  int64_t n, c, h, w, k, pads[4];
+} layer;
+
+/* Whole and cut tiles, images smaller than a tile, padding on some sides, beyond a tile's. */
+static const layer layers[] = {
+    {1, 8, 8, 8, 8, {1, 1, 1, 1}},   {2, 9, 7, 10, 13, {1, 1, 1, 1}},
+    {3, 16, 5, 3, 8, {0, 0, 0, 0}},  {1, 12, 1, 1, 10, {1, 1, 1, 1}},
+    {2, 8, 9, 6, 17, {0, 1, 2, 0}},  {1, 33, 4, 13, 9, {2, 2, 2, 2}},
+    {2, 10, 6, 6, 11, {3, 0, 0, 5}},
+};
+#define N_LAYERS (sizeof layers / sizeof *layers)
+
+static cs_op_desc desc_of(const layer *l, bool bias) {
+  cs_op_desc d = {.op = CS_OP_CONV, .precision = CS_PRECISION_F32, .n_inputs = 1, .has_bias = bias};
+  cs_shape in = {4, {l->n, l->c, l->h, l->w}};
+  cs_shape out = {
+      4, {l->n, l->k, l->h + l->pads[0] + l->pads[2] - 2, l->w + l->pads[1] + l->pads[3] - 2}};
+  d.attrs.conv = (cs_conv_attrs){.out_channels = l->k,
+                                 .kernel = {3, 3},
+                                 .strides = {1, 1},
+                                 .dilations = {1, 1},
+                                 .group = 1,
+                                 .bias = bias};
+  memcpy(d.attrs.conv.pads, l->pads, sizeof l->pads);
+  d.inputs[0] = cs_tensor_dense(&in, CS_DTYPE_F32, CS_LAYOUT_NCHW);
+  d.output = cs_tensor_dense(&out, CS_DTYPE_F32, CS_LAYOUT_NCHW);
+  return d;
+}
+
+/* ---- The kernels' steps ---- */
+
+/* Both axes of a tile: the columns, then the rows. */
+static void transform(bool forth, int m, float *tile) {
+  int n = m + 2, left = forth ? n : m;
+  float all[CS_WINOGRAD_MOST * CS_WINOGRAD_MOST];
+  for (int j = 0; j < n; j++) {
+    if (forth) cs_winograd_forth(m, tile + j, all + j, n);
+    if (!forth) cs_winograd_back(m, tile + j, all + j, n);
+  }
+  for (int i = 0; i < left; i++) {
+    if (forth) cs_winograd_forth(m, all + i * n, tile + i * n, 1);
+    if (!forth) cs_winograd_back(m, all + i * n, tile + i * n, 1);
+  }
+}
+
+static void step_inputs(const cs_op_desc *d, const cs_winograd *w, const float *x, float *out) {
+  const int64_t *in = d->inputs[0].shape.dims, *pads = d->attrs.conv.pads;
+  for (int64_t c = 0; c < w->channels; c++)
+    for (int64_t t = 0; t < w->tiles; t++) {
+      int64_t image = t / (w->tiles_h * w->tiles_w);
+      int64_t y0 = t / w->tiles_w % w->tiles_h * w->m - pads[0];
+      int64_t x0 = t % w->tiles_w * w->m - pads[1];
+      float tile[CS_WINOGRAD_MOST * CS_WINOGRAD_MOST] = {0};
+      for (int64_t i = 0; i < w->n; i++)
+        for (int64_t j = 0; j < w->n; j++)
+          if (y0 + i >= 0 && y0 + i < in[2] && x0 + j >= 0 && x0 + j < in[3])
+            tile[i * w->n + j] = x[cs_tensor_offset4(&d->inputs[0], image, c, y0 + i, x0 + j)];
+      transform(true, w->m, tile);
+      for (int64_t i = 0; i < w->n * w->n; i++) out[(i * w->channels + c) * w->pitch + t] = tile[i];
+    }
+}
+
+static void step_products(const cs_winograd *w, const float *filters, const float *tiles,
+                          float *sums) {
+  for (int64_t i = 0; i < w->n * w->n; i++)
+    for (int64_t k = 0; k < w->filters; k++)
+      for (int64_t t = 0; t < w->tiles; t++) {
+        float sum = 0;
+        for (int64_t c = 0; c < w->channels; c++)
+          sum += filters[(i * w->channels + c) * w->filter_pitch + k] *
+                 tiles[(i * w->channels + c) * w->pitch + t];
+        sums[(i * w->filters + k) * w->pitch + t] = sum;
+      }
+}
+
+static void step_outputs(const cs_op_desc *d, const cs_winograd *w, const float *sums,
+                         const float *bias, float *y) {
+  const int64_t *out = d->output.shape.dims;
+  for (int64_t k = 0; k < w->filters; k++)
+    for (int64_t t = 0; t < w->tiles; t++) {
+      int64_t image = t / (w->tiles_h * w->tiles_w);
+      int64_t y0 = t / w->tiles_w % w->tiles_h * w->m, x0 = t % w->tiles_w * w->m;
+      float tile[CS_WINOGRAD_MOST * CS_WINOGRAD_MOST];
+      for (int64_t i = 0; i < w->n * w->n; i++) tile[i] = sums[(i * w->filters + k) * w->pitch + t];
+      transform(false, w->m, tile);
+      for (int64_t i = 0; i < w->m && y0 + i < out[2]; i++)
+        for (int64_t j = 0; j < w->m && x0 + j < out[3]; j++)
+          y[cs_tensor_offset4(&d->output, image, k, y0 + i, x0 + j)] =
+              tile[i * w->n + j] + (bias ? bias[k] : 0);
+    }
+}
+
+static void compute(const cs_op_desc *d, const char *id, const float *x, const float *weight,
+                    const float *bias, float *y) {
+  char own_id[64];
+  cs_exec e = {.kind = CS_EXEC_WINOGRAD, .id = own_id, .desc = *d};
+  snprintf(own_id, sizeof own_id, "%s", id);
+  ok(cs_winograd_prepare(&e));
+  cs_exec_plan_weights(&e);
+  const cs_winograd *w = &e.winograd;
+  char *packed = zeros(e.weight_bytes, 1);
+  ok(cs_exec_pack_weights(&e, weight, bias, packed));
+  char *workspace = zeros(e.workspace_bytes, 1);
+  float *tiles = (float *)(void *)workspace;
+  float *sums = (float *)(void *)(workspace + e.staging_bytes);
+  assert_true(w->n * w->n * w->filters * w->pitch * 4 <= e.workspace_bytes - e.staging_bytes);
+  step_inputs(d, w, x, tiles);
+  step_products(w, (const float *)(const void *)packed, tiles, sums);
+  step_outputs(d, w, sums,
+               d->has_bias ? (const float *)(const void *)(packed + e.bias_offset) : NULL, y);
+  free(packed);
+  free(workspace);
+}
+
+static int64_t count(const cs_shape *s) {
+  return s->dims[0] * s->dims[1] * s->dims[2] * s->dims[3];
+}
+
+/* Largest difference over the largest value. */
+static double error_of(const layer *l, const char *id, bool has_bias) {
+  cs_op_desc d = desc_of(l, has_bias);
+  int64_t n_x = count(&d.inputs[0].shape);
+  int64_t n_y = count(&d.output.shape);
+  float *x = random_values(n_x, 1), *weight = random_values(cs_op_weight_elements(&d), 2);
+  float *bias = has_bias ? random_values(l->k, 3) : NULL, *y = zeros(n_y, sizeof *y);
+  double *input = zeros(n_x, sizeof *input), *wanted = zeros(n_y, sizeof *wanted);
+  const double *inputs[] = {input};
+  double worst = 0, largest = 0;
+  for (int64_t i = 0; i < n_x; i++) input[i] = (double)x[i];
+  ok(cs_reference_run(&d, inputs, weight, bias, wanted, NULL, 1));
+  compute(&d, id, x, weight, bias, y);
+  for (int64_t i = 0; i < n_y; i++) {
+    worst = fmax(worst, fabs((double)y[i] - wanted[i]));
+    largest = fmax(largest, fabs(wanted[i]));
+  }
+  free(x), free(weight), free(bias), free(y), free(input), free(wanted);
+  return worst / largest;
+}
+
+static void the_steps_are_the_convolution(void **state) {
+  (void)state;
+  for (int v = 0; cs_winograd_id(v); v++)
+    for (size_t i = 0; i < N_LAYERS; i++)
+      for (int bias = 0; bias < 2; bias++) {
+        double error = error_of(&layers[i], cs_winograd_id(v), bias);
+        if (!(error < 2e-6))
+          fail_msg("%s, layer %zu: error %g of the largest output", cs_winograd_id(v), i, error);
+      }
+}
+
+/* ---- Workspace ---- */
+
+/* It grows with the batch, so that parts of one fit where the whole does not. */
+static void a_limit_leaves_out_what_does_not_fit(void **state) {
+  (void)state;
+  layer l = {8, 64, 56, 56, 64, {1, 1, 1, 1}};
+  cs_op_desc d = desc_of(&l, true);
+  /* Of 8 images: 8 · 14 · 14 tiles of 36 elements, and 8 · 28 · 28 of 16, of 64 + 64 rows. */
+  int64_t four = 36LL * 8 * 196 * 128 * 4, two = 16LL * 8 * 784 * 128 * 4;
+  struct {
+    int64_t limit;
+    size_t n;
+  } cases[] = {{two, 2}, {two - 1, 1}, {four, 1}, {four - 1, 0}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    cs_candidate_list list = {0};
+    cs_enumerate_options options = {.workspace_limit = cases[i].limit};
+    ok(cs_winograd_enumerate(&d, &options, &list));
+    assert_int_equal(list.n, cases[i].n);
+    for (size_t j = 0; j < list.n; j++) {
+      assert_string_equal(list.items[j].family, "cuda.winograd");
+      assert_true(list.items[j].notes & CS_NOTE_WINOGRAD);
+      assert_true(list.items[j].deterministic);
+      assert_int_equal(list.items[j].workspace_bytes, j + 1 == list.n ? four : two);
+    }
+    cs_candidate_list_free(&list);
+  }
+}
+
+/* ---- What is refused ---- */
+
+static void expect_refused(const cs_op_desc *d, const char *why) {
+  cs_winograd w;
+  const char *refusal = cs_winograd_make(d, "cuda.winograd.v1-4x4", &w);
+  assert_non_null(refusal);
+  assert_string_equal(refusal, why);
+}
+
+static void what_has_no_tiles_is_refused(void **state) {
+  (void)state;
+  cs_winograd w;
+  cs_op_desc d = desc_of(&layers[0], true);
+  assert_null(cs_winograd_make(&d, "cuda.winograd.v1-4x4", &w));
+  assert_string_equal(cs_winograd_make(&d, "cuda.winograd.v1-3x3", &w),
+                      "asked for by no such name");
+  d.precision = CS_PRECISION_TF32;
+  expect_refused(&d, "not of f32");
+  d = desc_of(&layers[0], true), d.attrs.conv.strides[1] = 2;
+  expect_refused(&d, "with strides or dilations");
+  d = desc_of(&layers[0], true), d.attrs.conv.dilations[0] = 2;
+  expect_refused(&d, "with strides or dilations");
+  d = desc_of(&layers[0], true), d.attrs.conv.kernel[0] = 5;
+  expect_refused(&d, "not 3 × 3");
+  d = desc_of(&layers[0], true), d.attrs.conv.group = 2;
+  expect_refused(&d, "in groups");
+  d = desc_of(&layers[0], true);
+  d.output = cs_tensor_dense(&d.output.shape, CS_DTYPE_F32, CS_LAYOUT_NHWC);
+  expect_refused(&d, "not of planes");
+  layer few = layers[0];
+  few.c = 3;
+  d = desc_of(&few, true);
+  expect_refused(&d, "of few channels");
+  layer huge = {1 << 20, 64, 56, 56, 64, {1, 1, 1, 1}};
+  d = desc_of(&huge, true);
+  expect_refused(&d, "too large");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_steps_are_the_convolution),
+      cmocka_unit_test(a_limit_leaves_out_what_does_not_fit),
+      cmocka_unit_test(what_has_no_tiles_is_refused),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
