@@ -69,12 +69,16 @@ void cs_candidate_list_free(cs_candidate_list *list) {
 /* Until 6 all operations; 7 and 8: strips of depthwise convolutions (cuda.depthwise_strip), whose
  * variants 8 changed; 9: transposed convolutions on the CPU as a product and by gathering; 10: on
  * CUDA those to few channels, those of one pixel as dense layers and others as products of columns,
- * and baselines of them and of dense layers. */
+ * and baselines of them and of dense layers; 11: on CUDA 3 × 3 convolutions of planes in f32 by
+ * Winograd's way. */
 int cs_candidates_since(const char *signature) {
   if (strncmp(signature, "ConvTranspose ", 14) == 0) return 10;
   if (strncmp(signature, "Gemm ", 5) == 0) return 10;
   const char *groups = strncmp(signature, "Conv ", 5) == 0 ? strstr(signature, " g=") : NULL;
-  return groups && strtol(groups + 3, NULL, 10) > 1 ? 8 : 6;
+  if (groups && strtol(groups + 3, NULL, 10) > 1) return 8;
+  bool tiles = strncmp(signature, "Conv f32 ", 9) == 0 && strstr(signature, " k=3x3 s=1x1 ") &&
+               strstr(signature, "/nchw") && !strstr(signature, "/nhwc");
+  return tiles ? 11 : 6;
 }
 
 /* ---- What was measured of one ---- */

@@ -333,6 +333,15 @@ static void test_candidates_since(void **state) {
   assert_int_equal(cs_candidates_since(dense), 6);
   assert_int_equal(cs_candidates_since(plain), 6);
   assert_int_equal(cs_candidates_since(depthwise), 8);
+  assert_int_equal(
+      cs_candidates_since("Conv f32 x=1x8x8x8/nchw y=1x8x8x8/nchw k=3x3 s=1x1 p=1,1,1,1 d=1x1 g=1"),
+      11);
+  assert_int_equal(
+      cs_candidates_since("Conv f32 x=1x8x8x8/nhwc y=1x8x8x8/nhwc k=3x3 s=1x1 p=1,1,1,1 d=1x1 g=1"),
+      6);
+  assert_int_equal(
+      cs_candidates_since("Conv f32 x=1x8x8x8/nchw y=1x8x8x8/nchw k=3x3 s=1x1 p=1,1,1,1 d=1x1 g=8"),
+      8);
   assert_int_equal(cs_candidates_since("ConvTranspose f32 x=1x32x4x4/nhwc y=1x16x8x8/nhwc g=1"),
                    10);
   assert_int_equal(cs_candidates_since("Gemm f32 x=1x32/nchw y=1x16/nchw k=16"), 10);
