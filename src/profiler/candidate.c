@@ -72,6 +72,8 @@ void cs_candidate_list_free(cs_candidate_list *list) {
  * and baselines of them and of dense layers; 11: on CUDA 3 × 3 convolutions of planes in f32 by
  * Winograd's way. */
 int cs_candidates_since(const char *signature) {
+  /* Of a program: sizes of parts were looked for among the candidates there were. */
+  if (strstr(signature, CS_PARTS_LOOKED_FOR)) return CS_CANDIDATES_VERSION;
   if (strncmp(signature, "ConvTranspose ", 14) == 0) return 10;
   if (strncmp(signature, "Gemm ", 5) == 0) return 10;
   const char *groups = strncmp(signature, "Conv ", 5) == 0 ? strstr(signature, " g=") : NULL;

@@ -11,6 +11,8 @@
 /* Bump when a backend offers other candidates: what is measured stays, but operations are
  * enumerated and measured again. */
 #define CS_CANDIDATES_VERSION 11
+/* In the signature under which a program's sizes of parts are marked as looked for. */
+#define CS_PARTS_LOOKED_FOR ": parts under "
 /* The last version that brought an operation of this signature other candidates: what an earlier
  * one enumerated is not all. */
 int cs_candidates_since(const char *signature);

@@ -17,7 +17,7 @@ static cs_status know_parts(cs_session *session, cs_ways *u) {
                           .threads = u->measure.threads};
   cs_micro_measured measured = {0};
   CS_RETURN_IF_ERROR(cs_program_signature(u->program, true, &signature));
-  cs_strbuf_printf(&text, "%s: parts under %lld bytes%s", signature,
+  cs_strbuf_printf(&text, "%s" CS_PARTS_LOOKED_FOR "%lld bytes%s", signature,
                    (long long)u->measure.workspace_limit,
                    session->settings.options.deterministic ? ", deterministic" : "");
   free(signature);

@@ -333,6 +333,8 @@ static void test_candidates_since(void **state) {
   assert_int_equal(cs_candidates_since(dense), 6);
   assert_int_equal(cs_candidates_since(plain), 6);
   assert_int_equal(cs_candidates_since(depthwise), 8);
+  assert_int_equal(cs_candidates_since("Schedule f32 n=2 00ff: parts under 67108864 bytes"),
+                   CS_CANDIDATES_VERSION);
   assert_int_equal(
       cs_candidates_since("Conv f32 x=1x8x8x8/nchw y=1x8x8x8/nchw k=3x3 s=1x1 p=1,1,1,1 d=1x1 g=1"),
       11);
