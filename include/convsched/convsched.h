@@ -337,7 +337,7 @@ CS_API cs_status cs_session_ablate(cs_session *session, const char *policy,
  * by the kernels of `runs` runs under a tracer, medians. What runs take under the tracer is no
  * latency, and nothing should be timed after it. cs_string_free releases. Errors: USAGE (simulated,
  * or a backend that has no tracer), NOT_FOUND (the tracer is not available, or what it saw cannot
- * be told apart: the message says why). */
+ * be told apart: the message says why), CANCELLED. */
 CS_API cs_status cs_session_overlap_json(cs_session *session, char **out) CS_MUST_USE;
 /* USAGE, "WHAT: …", on a device whose kernels cannot be traced. What can be known without loading a
  * tracer. */

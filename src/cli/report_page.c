@@ -159,8 +159,8 @@ cs_status cli_report_page(const cli_options *options) {
   page.run.graph = graph;
   CS_TRY(st, open_device(&page), done);
   CS_TRY(st, make_plans(&page), done);
-  cli_end_progress();
   CS_TRY(st, make_page(&page, &made), done);
+  cli_end_progress();
   st = write_page(options, made);
 done:
   cs_page_destroy(made);
