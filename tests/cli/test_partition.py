@@ -46,8 +46,21 @@ class Partition(CommandTest):
         self.refused(self.sim("plan", "--partition", "8,8,8,8,100"), USAGE, "wanted none or 2 to 4")
 
     def test_a_cpu_has_no_parts(self):
-        model = ROOT / "models" / "squeezenet1_1.json"
-        self.refused(self.execute("plan", model, "--device", "cpu", "--partition", "1,1"), BAD_INPUT, "cannot be split")
+        """Said the same of an option and of a plan's file, of however many SMs."""
+        model = self.model()
+        self.accepted(self.execute("plan", model, "--device", "cpu", "--policy", "streams", "--json", "plan.json"))
+        plan = json.loads((self.folder / "plan.json").read_text())
+        for parts in ([1, 1], [32, 100]):
+            text = ",".join(map(str, parts))
+            plan["split"] = {"parts": parts, "streams": [0] * plan["streams"]}
+            split = self.file("split.json", plan)
+            for args in (("plan", model, "--partition", text), ("run", model, "--plan", split),
+                         ("trace", model, "--plan", split)):
+                with self.subTest(args[0], parts=parts):
+                    result = self.execute(*args, "--device", "cpu")
+                    self.refused(result, BAD_INPUT, f"partition {text}: ", "cannot be split; wanted: no partition")
+                    self.assertEqual("split.json: $.split.parts: " in result[2], "--plan" in args)
+                    self.assertNotIn("SMs", result[2])
 
     def test_a_plan_file_has_its_own(self):
         plan = self.plan("plan.json")
