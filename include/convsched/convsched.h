@@ -383,8 +383,8 @@ CS_API cs_status cs_session_plan_json(const cs_session *session, char **out) CS_
  * "concurrency_costs":{"arena_bytes":…, "workspace_bytes":…}} (both of them not of a plan from a
  * file), "predicted_us":…, "timings_s":{"load":…, "passes":…,
  * "profile":…, "plan":…, "prepare":…, "upload":…, "upload_parts":{"buffers", "pack", "copy",
- * "wait"}}, "passes":{…}, "layouts":{…},
- * "tasks":[{"name","op","candidate","stream","layout","time_us"}…]} */
+ * "wait"}}, "passes":{…}, "layouts":{…}, "split":{"parts", "streams"} (as in a plan's file; null:
+ * none), "tasks":[{"name","op","candidate","stream","layout","start_us","end_us"}…]} */
 CS_API cs_status cs_session_info_json(const cs_session *session, char **out) CS_MUST_USE;
 
 /* What was chosen block by block, which resource keeps tasks that could run together apart, and

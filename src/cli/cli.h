@@ -216,6 +216,8 @@ void cli_bytes_text(char *out, size_t size, double bytes);
  * all of it. */
 void cli_print_bounds(const json_t *bounds, struct cs_strbuf *text);
 void cli_print_memory(const char *policy, const json_t *info, struct cs_strbuf *text);
+/* The same of `split`; nothing where the device is not split. */
+void cli_print_split(const char *policy, const json_t *split, struct cs_strbuf *text);
 /* The same of `micro_batches`; nothing where no node is divided. */
 void cli_print_micro_batches(const char *policy, const json_t *micro, struct cs_strbuf *text);
 

@@ -73,6 +73,24 @@ class Partition(CommandTest):
         (self.folder / "good.json").write_text(json.dumps(plan))
         self.accepted(self.sim("run", "--plan", "good.json"))
 
+    def test_a_record_tells_it(self):
+        """As the plan's file does, and null where there is none; for a person, too."""
+        plan = self.plan("plan.json", "--partition", "none", "--streams", 4)
+        self.assertEqual(plan["streams"], 4)
+        for streams, told in (([0, 1, None, 1], "16 SMs for stream 0; 116 SMs for streams 1 and 3; all SMs for stream 2."),
+                              ([1] * 4, "16 SMs for no stream; 116 SMs for streams 0, 1, 2 and 3.")):
+            plan["split"] = {"parts": [16, 116], "streams": streams}
+            self.file("split.json", plan)
+            self.accepted(self.sim("run", "--plan", "split.json", "--json", "run.json"))
+            record = json.loads((self.folder / "run.json").read_text())
+            self.assertEqual({policy["name"]: policy["split"] for policy in record["policies"]},
+                             {"sequential": None, "coselect": plan["split"]})
+            out, _ = self.accepted(self.sim("run", "--plan", "split.json"))
+            self.assertIn(f"\ncoselect splits the device: {told}\n", out)
+        for command in ("plan", "run"):
+            out, _ = self.accepted(self.sim(command, "--partition", "none", "--policy", "coselect"))
+            self.assertNotIn("splits the device", out)
+
     def test_explained(self):
         """Part and priority of every task are told."""
         self.accepted(self.sim("plan", "--policy", "coselect", "--explain", "--json", "e.json"))
