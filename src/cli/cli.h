@@ -162,6 +162,8 @@ cs_status cli_load_graph(const char *path, cs_graph **out) CS_MUST_USE;
 
 /* --device sim:FILE. */
 bool cli_device_is_simulated(const cli_options *options);
+/* USAGE where --search-seconds wants schedules measured and only a recorded profile is there. */
+cs_status cli_check_search(const cli_options *options) CS_MUST_USE;
 /* cs_device_info_json and cs_session_info_json, parsed; the caller releases *out. */
 cs_status cli_device_json(const cs_device *device, json_t **out) CS_MUST_USE;
 cs_status cli_session_json(const cs_session *session, json_t **out) CS_MUST_USE;

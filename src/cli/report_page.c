@@ -51,6 +51,7 @@ static cs_status check(const cli_options *options) {
                      "--device %s",
                      options->profile, options->device);
   }
+  CS_RETURN_IF_ERROR(cli_check_search(options));
   return cli_check_writable(options->output);
 }
 

@@ -143,6 +143,7 @@ static cs_status trace_command(const cli_options *options) {
   cli_options with_path = *options;
   CS_RETURN_IF_ERROR(cli_check_one_plan(options));
   CS_RETURN_IF_ERROR(cli_check_plan_options(options));
+  CS_RETURN_IF_ERROR(cli_check_search(options));
   if (!options->output) {
     CS_RETURN_IF_ERROR(default_path(options->models.items[0], &path));
     with_path.output = path;
