@@ -31,21 +31,62 @@ def row(record):
             f"{roofline / statistics.median(compute):.2f}" if known else "")
 
 
+# ---- Beside plain loops ----
+
+NAIVE_HEAD = """## Beside plain loops on a CPU
+
+The same layers by one thread's loops, every input added to the outputs that it reaches (`convsched bench convtranspose`, rung
+naive, f32; the layers alone, without activations and pixels), as many times as long for as many pictures. Of another machine:
+the file's name tells which.
+"""
+NAIVE_COLUMNS = ("loops of", "a picture, ms", "record", "dtype", "a request", "computing", "with copies")
+LAYERS = tuple(f"dcgan.{i}" for i in range(5))
+
+
+def loops_ms(path):
+    """Milliseconds a picture of all layers of the generator, or None where some are not there."""
+    layers = {record["case"]: rung["warm_us"] / record["batch"]
+              for record in records.of_schema(path, "convsched.bench/1")
+              if record["device"]["backend"] == "cpu" and record["dtype"] == "f32"
+              for rung in record["rungs"] if rung["rung"] == "naive" and "warm_us" in rung}
+    return sum(layers[name] for name in LAYERS) / 1e3 if set(LAYERS) <= layers.keys() else None
+
+
+def naive_rows(generated):
+    for path in sorted((records.ROOT / "bench" / "results").glob("*-bench-convtranspose.jsonl")):
+        loops = loops_ms(path)
+        if loops is None:
+            continue
+        for name, record in generated:
+            ratios = [record["count"] * loops / statistics.median(record["samples_ms"][key])
+                      for key in ("compute", "with_copies")]
+            yield (path.name, f"{loops:.2f}", name, record["dtype"], str(record["batch"]),
+                   *(f"{ratio:.0f}×" for ratio in ratios))
+
+
+def table(columns, rows):
+    print("| " + " | ".join(columns) + " |")
+    print("|" + "---|" * len(columns))
+    for cells in rows:
+        print("| " + " | ".join(cells) + " |")
+
+
 def main():
     print(HEAD)
+    generated = []
     for path in sorted((records.ROOT / "bench" / "results").glob("*-generate.jsonl")):
         found = records.of_schema(path, "convsched.generate/1")
         device = found[0]["device"]
         versions = ", ".join(f"{key} {device[key]}" for key in ("driver", "cuda", "cudnn", "onednn") if key in device)
         print(f"## {path.name}\n\n{device['name']} ({versions})\n")
-        print("| " + " | ".join(COLUMNS) + " |")
-        print("|" + "---|" * len(COLUMNS))
-        for record in found:
-            print("| " + " | ".join(row(record)) + " |")
+        table(COLUMNS, map(row, found))
+        generated += [(path.name, record) for record in found if record["model"] == "dcgan_generator"]
         print("\nCommands:\n")
         for record in found:
             print(f"    {record['command']}  # {record['commit'][:12]}")
         print()
+    print(NAIVE_HEAD)
+    table(NAIVE_COLUMNS, naive_rows(generated))
 
 
 if __name__ == "__main__":
