@@ -5,6 +5,26 @@
 set -eu
 convsched=$(realpath "$1")
 cd "$(dirname "$0")/.."
+
+# What recorded a file: devices, and commands with their commits.
+tell_origin() {
+  python3 - "$1" <<'PY'
+import json
+import sys
+
+records = [json.loads(line) for line in open(sys.argv[1], encoding="utf-8")]
+versions = ("driver", "cuda", "cudnn", "onednn")
+devices = {record["device"]["spec"]: record["device"] for record in records}
+for spec, device in devices.items():
+    told = [f"{key} {device[key]}" if key != "onednn" else device[key] for key in versions if device.get(key)]
+    print(f"`{spec}`: {device['name']} ({', '.join(told)})\n")
+print("Commands:\n")
+for command in dict.fromkeys(f"    {record['command']}  # {record['commit']}" for record in records):
+    print(command)
+print()
+PY
+}
+
 made=$(mktemp -d)
 trap 'rm -rf "$made"' EXIT
 for file in bench/results/*-bench-*.jsonl; do
@@ -14,6 +34,7 @@ for file in bench/results/*-bench-*.jsonl; do
   {
     printf '# %s\n\nMade by `tools/check_bench_pages.sh` of `%s`: [docs/bench.md](../bench.md).\n\n' "$page" "$file"
     printf '![%s](%s.svg)\n\n' "$page" "$page"
+    tell_origin "$file"
     "$convsched" bench --from "$file" --format md --output "$made/$page.svg" --quiet
   } >"$made/$page.md"
 done

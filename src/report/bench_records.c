@@ -21,12 +21,6 @@ static double number_of(const json_t *object, const char *key) {
 
 /* ---- Rows ---- */
 
-/* The shortest that the device's sustained rates allow, microseconds. */
-static double roofline_us(const json_t *record) {
-  return 1e6 * fmax(number_of(record, "flops") / number_of(record, "peak_flops"),
-                    number_of(record, "bytes") / number_of(record, "peak_bandwidth"));
-}
-
 static cs_status add_row(cs_bench_records *records, const json_t *record, const json_t *told,
                          const char *rung) {
   const json_t *device = json_object_get(record, "device");
@@ -46,13 +40,13 @@ static cs_status add_row(cs_bench_records *records, const json_t *record, const 
                       .cold_us = number_of(told, "cold_us"),
                       .flops = flops,
                       .of_peak = flops / number_of(record, "peak_flops"),
-                      .of_roofline = roofline_us(record) / us,
+                      .of_roofline = NAN,
                       .against_own = NAN,
                       .against_cpu = NAN,
                       .samples = number_of(told, "samples"),
                       .best = strcmp(rung, CS_BENCH_BEST) == 0};
   if (!rung[0]) return wrong(records, "rungs", "one with a name");
-  bool known = us > 0 && isfinite(flops) && isfinite(row.of_peak) && isfinite(row.of_roofline);
+  bool known = us > 0 && isfinite(flops) && isfinite(row.of_peak);
   if (row.skipped ? row.id != NULL : !row.id || !known)
     return wrong(records, rung, "id and times, or why it was skipped");
   CS_RETURN_IF_ERROR(
@@ -113,6 +107,27 @@ static cs_status add_record(cs_bench_records *records, json_t *record) {
   return json_is_object(best) ? add_row(records, record, best, CS_BENCH_BEST) : CS_OK;
 }
 
+/* ---- Shares of what the device sustains ---- */
+
+static bool same_device(const cs_bench_row *a, const cs_bench_row *b) {
+  return strcmp(a->bench, b->bench) == 0 && strcmp(a->dtype, b->dtype) == 0 &&
+         strcmp(a->device, b->device) == 0;
+}
+
+/* A case tells a peak no lower than what it has seen itself; the highest is all cases'. */
+static void compare_peaks(const cs_bench_records *records, cs_bench_row *row) {
+  double flops = 0, bandwidth = 0;
+  for (size_t i = 0; i < records->n; i++) {
+    if (!same_device(row, &records->rows[i])) continue;
+    flops = fmax(flops, number_of(records->rows[i].record, "peak_flops"));
+    bandwidth = fmax(bandwidth, number_of(records->rows[i].record, "peak_bandwidth"));
+  }
+  double roofline_us = 1e6 * fmax(number_of(row->record, "flops") / flops,
+                                  number_of(row->record, "bytes") / bandwidth);
+  row->of_peak = row->flops / flops;
+  row->of_roofline = roofline_us / row->us;
+}
+
 /* ---- Against naive rungs ---- */
 
 static bool same_case(const cs_bench_row *a, const cs_bench_row *b) {
@@ -132,8 +147,10 @@ static void compare_rows(cs_bench_row *row, const cs_bench_row *naive) {
 }
 
 static void compare_all(const cs_bench_records *records) {
-  for (size_t i = 0; i < records->n; i++)
+  for (size_t i = 0; i < records->n; i++) {
+    compare_peaks(records, &records->rows[i]);
     for (size_t j = 0; j < records->n; j++) compare_rows(&records->rows[i], &records->rows[j]);
+  }
 }
 
 cs_status cs_bench_records_parse(const char *text, size_t length, const char *name,

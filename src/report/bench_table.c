@@ -122,7 +122,8 @@ static void add_notes(const cs_bench_records *records, cs_table *table) {
   }
   cs_table_note(table,
                 "us: median, the same tensors every time. Peak and roofline: the rates that the "
-                "device sustains in that precision, measured. x naive: times as fast as the "
+                "device sustains in that precision, measured (the highest of all cases). x naive: "
+                "times as fast as the "
                 "device's own naive rung, and as the CPU's on one thread.");
 }
 

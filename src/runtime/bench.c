@@ -149,15 +149,11 @@ static double seen_flops(const bench *b) {
 
 /* A rate that is seen here is one that the device has. */
 static cs_status add_peaks(bench *b) {
-  double flops = 0, bandwidth = 0;
-  cs_backend *backend = b->session->device->backend;
-  cs_precision precision = b->session->settings.options.precision;
+  double flops, bandwidth, seen = seen_flops(b);
+  bool products = is_matrix(b->session->planned.graph);
   CS_RETURN_IF_ERROR(
-      cs_profile_peaks(b->profile, backend, precision, &b->measure, &flops, &bandwidth));
-  if (is_matrix(b->session->planned.graph)) {
-    CS_RETURN_IF_ERROR(cs_profile_product_peak(b->profile, backend, precision, &flops));
-  }
-  json_object_set_new(b->root, "peak_flops", json_real(fmax(flops, seen_flops(b))));
+      cs_sustained_rates(b->session, &b->measure, products, seen, &flops, &bandwidth));
+  json_object_set_new(b->root, "peak_flops", json_real(fmax(flops, seen)));
   json_object_set_new(b->root, "peak_bandwidth", json_real(bandwidth));
   return CS_OK;
 }

@@ -11,6 +11,7 @@ struct cs_device {
   cs_profile *profile; /* of `profile_directory`, or the recorded one, which is the backend's;
                           opened by the first session */
   char *profile_directory;
+  unsigned fresh_rates; /* bit of each precision whose sustained rates a refresh measured anew */
 };
 
 /* The device's profile below `directory` (NULL: the default), opened once. */

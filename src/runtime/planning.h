@@ -64,6 +64,13 @@ cs_status cs_divide_as_asked(cs_session *session) CS_MUST_USE;
 cs_status cs_choose_program(cs_session *session, const cs_measure_options *measure,
                             cs_program **out) CS_MUST_USE;
 
+/* FLOP/s (of products alone, or 0: none was measured) and bytes/s that the device sustains in the
+ * session's precision, all cores together. Where `seen` FLOP/s say that they were measured while
+ * something else held the device they are measured again. FLOP/s 0 of a recorded device: unknown.
+ */
+cs_status cs_sustained_rates(cs_session *session, const cs_measure_options *measure, bool products,
+                             double seen, double *flops, double *bandwidth) CS_MUST_USE;
+
 /* Fills the bounds of the session's plan (roofline.c). */
 cs_status cs_compute_bounds(cs_session *session, const cs_device_info *info,
                             const cs_measure_options *measure) CS_MUST_USE;

@@ -1,5 +1,6 @@
 """`bench`: records, tables and curves of small cases on the CPU; what is refused, and that nothing is measured twice."""
 import json
+import re
 import unittest
 import xml.dom.minidom
 
@@ -65,6 +66,34 @@ class Bench(CommandTest):
         for a, b in zip(before, self.records()):
             self.assertEqual((a["rungs"], a["best"], a["peak_flops"]), (b["rungs"], b["best"], b["peak_flops"]))
         self.refuse(("gemm", "--sizes", "20", *QUICK, "--frozen"), BAD_INPUT, "20 on cpu: gemm: not measured")
+
+    def database(self):
+        return next((self.folder / "own").glob("*.jsonl"))
+
+    def test_a_peak_that_a_case_disproves_is_measured_again(self):
+        """As where the machine did something else while the peak was measured."""
+        self.bench("gemm", "--sizes", "64", *QUICK, "--json", "out.json")
+        good = json.loads((self.folder / "out.json").read_text())
+        lines = [json.loads(line) for line in self.database().read_text().splitlines()]
+        slowed = [line for line in lines if re.match(r"Gemm f32 x=[0-9]+x(1024|4096)/", line.get("op", "")) and "measured" in line]
+        self.assertTrue(slowed)
+        for line in slowed:
+            line["measured"].update({key: 1000 * line["measured"][key] for key in ("cold_us", "warm_us", "p10_us", "p90_us")})
+        self.database().write_text("".join(json.dumps(line) + "\n" for line in lines))
+        self.bench("gemm", "--sizes", "64,16", *QUICK, "--json", "out.jsonl")
+        for record in self.records():
+            self.assertGreater(record["peak_flops"], good["peak_flops"] / 50)
+        [record] = [record for record in self.records() if record["case"] == "16"]
+        self.assertLess(record["best"]["share_of_peak"], 0.9)
+
+    def test_a_refresh_measures_the_peaks_once(self):
+        def copies():
+            return sum('"op":"Copy ' in line and '"complete"' in line for line in self.database().read_text().splitlines())
+        self.bench("gemm", "--sizes", "16", *QUICK)
+        before = copies()
+        self.assertGreater(before, 0)
+        self.bench("gemm", "--sizes", "16,24,32", *QUICK, "--refresh")
+        self.assertEqual(copies(), 2 * before)
 
     def test_a_slow_baseline_is_skipped_with_the_reason(self):
         self.bench("gemm", "--sizes", "64", *QUICK, "--naive-seconds", "0", "--json", "out.json")

@@ -68,6 +68,28 @@ static void rungs_are_compared_with_naive_ones(void **state) {
   cs_bench_records_free(&records);
 }
 
+/* What one case has seen of the device counts for the others of that device and precision. */
+static void shares_are_of_the_highest_peak(void **state) {
+  (void)state;
+  cs_strbuf text = {0}, fast = {0};
+  char *faster = NULL;
+  add(&text, "cuda:0", "f16", "a", 50, 2);
+  add(&text, "cuda:0", "tf32", "a", 50, 2);
+  add(&fast, "cuda:0", "f16", "b", 50, 1);
+  assert_null(cs_strbuf_take(&fast, &faster));
+  char *peak = strstr(faster, "4e12");
+  assert_non_null(peak);
+  peak[0] = '8';
+  cs_strbuf_printf(&text, "%s", faster);
+  free(faster);
+  cs_bench_records records = parse(&text);
+  near(records.rows[1].of_peak, 0.125);
+  near(records.rows[3].of_peak, 0.25);
+  near(records.rows[5].of_peak, 0.25);
+  near(records.rows[1].of_roofline, 0.5); /* 1 us for a thousand bytes */
+  cs_bench_records_free(&records);
+}
+
 static void sums_are_of_cases_with_a_naive_time(void **state) {
   (void)state;
   cs_strbuf text = {0};
@@ -124,6 +146,7 @@ static void a_page_tells_of_lines_that_it_leaves_out(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(rungs_are_compared_with_naive_ones),
+      cmocka_unit_test(shares_are_of_the_highest_peak),
       cmocka_unit_test(sums_are_of_cases_with_a_naive_time),
       cmocka_unit_test(curves_hold_what_was_measured),
       cmocka_unit_test(a_page_tells_of_lines_that_it_leaves_out),
