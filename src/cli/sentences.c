@@ -51,8 +51,9 @@ void cli_print_memory(const char *policy, const json_t *info, cs_strbuf *text) {
   const json_t *memory = json_object_get(info, "memory");
   const json_t *divided = json_object_get(json_object_get(info, "micro_batches"), "divided");
   if (!memory) return;
-  cs_strbuf_printf(text, "Memory of %s, and what that is beside sequential%s: arena ", policy,
-                   json_array_size(divided) > 0 ? " in the same micro-batches" : "");
+  cs_strbuf_printf(
+      text, "Memory of %s, and what that is beside sequential with the same candidates%s: arena ",
+      policy, json_array_size(divided) > 0 ? " and micro-batches" : "");
   print_cost(memory, "arena_bytes", text);
   cs_strbuf_printf(text, ", workspace at most ");
   print_cost(memory, "workspace_bytes", text);

@@ -66,12 +66,19 @@ static cs_status open_spec(const char *spec, const cs_logger *logger, cs_backend
 }
 
 static cs_status open_auto(const cs_logger *logger, cs_backend **out) {
+  char missed[1024] = "";
+  size_t length = 0;
   for (const cs_backend_entry *entry = cs_backend_entries; entry->name; entry++) {
     char reason[512] = "";
-    if (entry->count(reason, sizeof reason) > 0) return entry->open(0, logger, out);
-    cs_log(logger, CS_LOG_INFO, "device auto: no %s device (%s)", entry->name, reason);
+    if (entry->count(reason, sizeof reason) > 0) {
+      if (missed[0]) cs_log(logger, CS_LOG_INFO, "device auto: %s taken: %s", entry->name, missed);
+      return entry->open(0, logger, out);
+    }
+    if (length < sizeof missed)
+      length += (size_t)snprintf(missed + length, sizeof missed - length, "%sno %s device (%s)",
+                                 length > 0 ? ", " : "", entry->name, reason);
   }
-  return cs_error(CS_CODE_DEVICE, "device auto: no device found; run `convsched doctor`");
+  return cs_error(CS_CODE_DEVICE, "device auto: %s; run `convsched doctor`", missed);
 }
 
 cs_status cs_device_open(const char *spec, const cs_logger *logger, cs_device **out) {

@@ -38,8 +38,13 @@ static void tell_whole(const cs_session *session, const cs_division *division) {
     cs_log(logger, CS_LOG_DEBUG, "micro-batches: %s (%s) stays whole", graph->nodes[i].name,
            cs_op_name(graph->nodes[i].op));
   }
-  cs_log(logger, CS_LOG_INFO, "micro-batches: %d of %d nodes in %d parts",
-         cs_division_count(division), graph->n_nodes,
+  int n = cs_division_count(division);
+  if (n == 0) {
+    cs_log(logger, CS_LOG_INFO, "micro-batches: none of %d nodes is divided%s", graph->n_nodes,
+           graph->batch == 1 ? ": the batch is 1" : "");
+    return;
+  }
+  cs_log(logger, CS_LOG_INFO, "micro-batches: %d of %d nodes in %d parts", n, graph->n_nodes,
          (int)cs_min_i64(session->settings.options.micro_batches, graph->batch));
 }
 

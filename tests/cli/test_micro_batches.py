@@ -36,11 +36,15 @@ class MicroBatches(CommandTest):
         self.assertNotIn("micro_batches", found["sequential"])
         self.assertLess(len(found["sequential"]["tasks"]), len(found["streams"]["tasks"]))
 
+    def test_a_batch_that_cannot_be_divided_is_told(self):
+        _, err = self.accepted(self.run_chain("--batch", 1, "--policy", "streams", "--micro-batches", 4, command="plan"))
+        self.assertRegex(err, r"micro-batches: none of [0-9]+ nodes is divided: the batch is 1")
+
     def test_memory_is_told_beside_the_same_parts(self):
         given = ("--batch", 4, "--policy", "streams")
-        said = "Memory of streams, and what that is beside sequential"
+        said = "Memory of streams, and what that is beside sequential with the same candidates"
         out, _ = self.accepted(self.run_chain(*given, "--micro-batches", 2, command="plan"))
-        self.assertIn(f"{said} in the same micro-batches: arena", out)
+        self.assertIn(f"{said} and micro-batches: arena", out)
         out, _ = self.accepted(self.run_chain(*given, command="plan"))
         self.assertIn(f"{said}: arena", out)
 
