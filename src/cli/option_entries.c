@@ -222,7 +222,7 @@ const cli_option_entry cli_option_entries[CLI_MAX_ENTRIES] = {
       "output channels, kernel, stride, padding, as 64x32x32:3:k4s2p1",
       2},
      CLI_BENCHING},
-    {{"rungs", KEY_RUNGS, "NAME[,...]", 0,
+    {{"rungs", KEY_RUNGS, "naive|blocked|shared|register|tensor|gemm|gather|library[,...]", 0,
       "Only these rungs: of gemm naive, blocked, shared, register, tensor, library; of "
       "convtranspose naive, gemm, gather, library",
       2},

@@ -224,16 +224,25 @@ static cs_status shares(const cs_bench_records *records, cs_html *page) {
   return CS_OK;
 }
 
+/* Of what, if it is one operation. */
+static void title_of(const cs_bench_records *records, char *out, size_t size) {
+  const char *bench = records->rows[0].bench;
+  for (size_t i = 1; i < records->n; i++)
+    if (strcmp(records->rows[i].bench, bench) != 0) bench = NULL, i = records->n;
+  snprintf(out, size, "Bench%s%s", bench ? ": " : "", bench ? bench : "");
+}
+
 static cs_status write_page(const cs_bench_records *records, cs_html *page) {
   const json_t *first = json_array_get(records->list, 0);
   const json_t *device = json_object_get(first, "device");
-  char subtitle[1024];
+  char title[256], subtitle[1024];
   cs_table table = {0};
   snprintf(subtitle, sizeof subtitle, "%s, commit %s, begun %s",
            json_string_value(json_object_get(device, "name")),
            json_string_value(json_object_get(first, "commit")),
            json_string_value(json_object_get(first, "started")));
-  cs_html_open(page, "Bench", subtitle);
+  title_of(records, title, sizeof title);
+  cs_html_open(page, title, subtitle);
   CS_RETURN_IF_ERROR(overviews(records, page));
   CS_RETURN_IF_ERROR(shares(records, page));
   cs_html_section(page, "rungs", "All rungs");

@@ -133,8 +133,9 @@ static cs_status commands(cs_page *page) {
   cs_strbuf_printf(&rerun,
                    "convsched report %s --batch %lld --dtype %s --policy all -o report.html", model,
                    batch, dtype);
-  cs_strbuf_printf(&bench, "python3 bench/peers.py --cells %s/%s/%lld --out FILE.jsonl",
-                   input->bound->name, dtype, batch);
+  cs_strbuf_printf(&bench, "python3 bench/peers.py%s --cells %s/%s/%lld --out FILE.jsonl",
+                   strcmp(input->device->backend, "cpu") == 0 ? " --cpu" : "", input->bound->name,
+                   dtype, batch);
   cs_status st = cs_strbuf_take(&measure, &page->measure);
   cs_status second = cs_strbuf_take(&rerun, &page->rerun);
   cs_status third = cs_strbuf_take(&bench, &page->bench);

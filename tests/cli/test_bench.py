@@ -122,7 +122,7 @@ class Bench(CommandTest):
     def test_curves_and_pages(self):
         self.bench("gemm", "--sizes", "16,32", *QUICK, "--json", "out.jsonl", "--output", "a.html")
         page = (self.folder / "a.html").read_text()
-        for text in ("<h2", "cpu naive f32", "cpu blocked f32", "Share of peak", "cpu.gemm_naive/t1"):
+        for text in ("<h1>Bench: gemm</h1>", "<h2", "cpu naive f32", "cpu blocked f32", "Share of peak", "cpu.gemm_naive/t1"):
             self.assertIn(text, page)
         self.assertNotIn("http://", page.replace("http://www.w3.org", ""))
         told = self.bench("--from", "out.jsonl", "--output", "b.svg", "--format", "csv").splitlines()

@@ -84,6 +84,7 @@ class Offers(Files):
         self.assertEqual(self.words("report", "--policy", "streams,i"), ["streams,ios"])
         self.assertEqual(self.words("run", "--device", ""), ["auto", "cpu", "cuda:", "sim:"])
         self.assertEqual(self.files("run", "--device", "sim:"), ["sim:e.jsonl", "sim:f.jsonl.gz", "sim:sub folder/"])
+        self.assertEqual(self.words("bench", "gemm", "--rungs", "naive,g"), ["naive,gather", "naive,gemm"])
         self.assertEqual(self.words("run", "--batch", ""), [])
         self.assertEqual(self.words("experiment", "--only", ""), [])
         self.assertEqual(self.words("cache", ""), ["clear", "list", "path"])
