@@ -125,7 +125,8 @@ def parts_of(way):
     for divided in lists:
         sizes = divided["parts"]
         runs = [f"{sizes.count(size)}×{size}" for size in sorted(set(sizes), reverse=True)]
-        texts.append(f"{len(divided['nodes'])} nodes in {'+'.join(runs)}")
+        n = len(divided["nodes"])
+        texts.append(f"{n} node{'s' if n > 1 else ''} in {'+'.join(runs)}")
     return "; ".join(texts) or "none"
 
 

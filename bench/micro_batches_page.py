@@ -12,7 +12,7 @@ Made by `bench/micro_batches_page.py` from the records `bench/results/*-micro-ba
 under one workspace limit without micro-batches and with them as a choice ([scheduling.md](scheduling.md#micro-batches)), both in one
 process, samples in turn; medians, and the 95% interval of the pairs' ratio. Every plan's outputs are checked. *None* divided: nothing
 that was measured promised enough. What was expected is told of the last division taken, by candidates that fit with fewer
-entries and by what stays in the cache.
+entries and by what stays in the cache. `16×8`: 16 parts of 8 entries each; `1×83+1×45`: one of 83 and one of 45.
 """
 
 
