@@ -227,9 +227,9 @@ static cs_status shares(const cs_bench_records *records, cs_html *page) {
 /* Of what, if it is one operation. */
 static void title_of(const cs_bench_records *records, char *out, size_t size) {
   const char *bench = records->rows[0].bench;
-  for (size_t i = 1; i < records->n; i++)
-    if (strcmp(records->rows[i].bench, bench) != 0) bench = NULL, i = records->n;
-  snprintf(out, size, "Bench%s%s", bench ? ": " : "", bench ? bench : "");
+  bool one = true;
+  for (size_t i = 1; i < records->n; i++) one = one && strcmp(records->rows[i].bench, bench) == 0;
+  snprintf(out, size, "Bench%s%s", one ? ": " : "", one ? bench : "");
 }
 
 static cs_status write_page(const cs_bench_records *records, cs_html *page) {

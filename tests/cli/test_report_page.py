@@ -451,6 +451,7 @@ class Measured(CommandTest):
         page = Page((self.folder / "page.html").read_text(encoding="utf-8"))
         self.assertIn("1 kernel on 1 stream, measured", page.texts["summary"])
         self.assertRegex(page.texts["candidates"], r"[0-9]+ candidates? of 1 different operation,")
+        self.assertRegex(page.missing_in("peers"), "bench/peers.py --cpu --cells [a-z]+/f32/1")
 
     def test_estimates_that_the_run_disproves_bind_nothing(self):
         how = ("report", self.model(), "--device", "cpu", "--policy", "sequential", "--samples", 7, "-o", "page.html")
