@@ -206,8 +206,39 @@ static void a_limit_leaves_out_what_does_not_fit(void **state) {
       assert_true(list.items[j].notes & CS_NOTE_WINOGRAD);
       assert_true(list.items[j].deterministic);
       assert_int_equal(list.items[j].workspace_bytes, j + 1 == list.n ? four : two);
+      cs_exec e = {.kind = CS_EXEC_WINOGRAD, .id = list.items[j].id, .desc = d};
+      ok(cs_winograd_prepare(&e)); /* what is offered is prepared, with as much */
+      assert_int_equal(e.workspace_bytes, list.items[j].workspace_bytes);
     }
     cs_candidate_list_free(&list);
+  }
+}
+
+/* ---- Vectors that outputs leave in ---- */
+
+static void outputs_leave_in_vectors_that_hold(void **state) {
+  (void)state;
+  /* Strides of 9 images' planes of 8 filters; alignment in bytes; outputs together, of tiles 4 × 4
+   * and 2 × 2. */
+  static const struct {
+    int64_t width, strides[4], alignment;
+    int four, two;
+  } cases[] = {
+      {8, {512, 64, 8, 1}, 256, 4, 2},   {6, {288, 36, 6, 1}, 256, 2, 2},
+      {7, {336, 42, 7, 1}, 256, 1, 1},   {1, {48, 6, 1, 1}, 256, 1, 1},
+      {8, {512, 64, 8, 1}, 8, 2, 2},     {8, {512, 64, 8, 1}, 4, 1, 1},
+      {8, {514, 64, 8, 1}, 256, 2, 2},   {8, {512, 63, 8, 1}, 256, 1, 1},
+      {8, {512, 64, 10, 1}, 256, 2, 2},  {4, {512, 64, 8, 2}, 256, 1, 1},
+      {8, {-512, 64, -8, 1}, 256, 4, 2}, {8, {512, 64, 8, -1}, 256, 1, 1},
+      {12, {1024, 96, 12, 1}, 16, 4, 2},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    cs_tensor_desc y = {.shape = {4, {9, 8, 6, cases[i].width}}, .alignment = cases[i].alignment};
+    memcpy(y.strides, cases[i].strides, sizeof cases[i].strides);
+    cs_winograd four = {.m = 4}, two = {.m = 2};
+    int found[2] = {cs_winograd_vector(&four, &y), cs_winograd_vector(&two, &y)};
+    if (found[0] != cases[i].four || found[1] != cases[i].two)
+      fail_msg("case %zu: vectors of %d and %d", i, found[0], found[1]);
   }
 }
 
@@ -244,16 +275,57 @@ static void what_has_no_tiles_is_refused(void **state) {
   few.c = 3;
   d = desc_of(&few, true);
   expect_refused(&d, "of few channels");
-  layer huge = {1 << 20, 64, 56, 56, 64, {1, 1, 1, 1}};
-  d = desc_of(&huge, true);
-  expect_refused(&d, "too large");
+}
+
+/* Indices of threads, extents and pads are 32-bit numbers. */
+static void what_is_too_large_is_refused(void **state) {
+  (void)state;
+  static const layer large[] = {
+      {1 << 20, 64, 56, 56, 64, {1, 1, 1, 1}},
+      {1, 8, 1, 8, 8, {1 << 30, 1, 1, 1}},   /* rows of padding alone */
+      {1, 8, 8, 1, 8, {1, INT32_MAX, 1, 1}}, /* the format's largest pad */
+      {1, (1 << 20) + 1, 1, 1, 8, {1, 1, 1, 1}},
+      {1, 8, 1, 1, (1 << 20) + 1, {1, 1, 1, 1}},
+      {1 << 27, 8, 1, 1, 8, {1, 1, 1, 1}}, /* 2^30 tiles of channels */
+  };
+  for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
+    cs_op_desc d = desc_of(&large[i], true);
+    expect_refused(&d, "too large");
+  }
+  layer most = {(1 << 27) - 1, 8, 1, 1, 8, {1, 1, 1, 1}};
+  cs_op_desc d = desc_of(&most, true);
+  cs_winograd w;
+  assert_null(cs_winograd_make(&d, "cuda.winograd.v1-4x4", &w));
+  assert_int_equal(w.pitch, 1 << 27);
+  assert_int_equal(cs_winograd_workspace(&w), 36LL * 16 * 4 * (1 << 27));
+}
+
+/* Its layout may be another's than the output's. */
+static void residuals_are_planes_or_rows(void **state) {
+  (void)state;
+  cs_winograd w;
+  cs_op_desc d = desc_of(&layers[0], true);
+  d.n_inputs = 2, d.has_residual = true;
+  for (cs_layout layout = 0; layout < CS_LAYOUT_COUNT; layout++) {
+    d.inputs[1] = cs_tensor_dense(&d.output.shape, CS_DTYPE_F32, layout);
+    if (cs_layout_granule(layout) == 1) {
+      assert_null(cs_winograd_make(&d, "cuda.winograd.v1-4x4", &w));
+    } else {
+      expect_refused(&d, "of another type or a blocked layout");
+    }
+  }
+  d.inputs[1] = cs_tensor_dense(&d.output.shape, CS_DTYPE_F16, CS_LAYOUT_NCHW);
+  expect_refused(&d, "of another type or a blocked layout");
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_steps_are_the_convolution),
       cmocka_unit_test(a_limit_leaves_out_what_does_not_fit),
+      cmocka_unit_test(outputs_leave_in_vectors_that_hold),
       cmocka_unit_test(what_has_no_tiles_is_refused),
+      cmocka_unit_test(what_is_too_large_is_refused),
+      cmocka_unit_test(residuals_are_planes_or_rows),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -77,6 +77,16 @@ const char *cs_winograd_make(const cs_op_desc *desc, const char *id, cs_winograd
   return NULL;
 }
 
+int cs_winograd_vector(const cs_winograd *w, const cs_tensor_desc *y) {
+  const int64_t *s = y->strides;
+  for (int v = w->m; v > 1; v /= 2) {
+    bool whole = y->shape.dims[3] % v == 0 && s[3] == 1 && s[0] % v == 0 && s[1] % v == 0 &&
+                 s[2] % v == 0 && y->alignment % (v * (int64_t)sizeof(float)) == 0;
+    if (whole) return v;
+  }
+  return 1;
+}
+
 static int64_t rows_bytes(const cs_winograd *w, int64_t rows, int64_t pitch) {
   return cs_round_up(w->n * w->n * rows * pitch * (int64_t)sizeof(float), PART_ALIGNMENT);
 }
