@@ -37,6 +37,14 @@ cs_status cs_candidate_list_add(cs_candidate_list *list, cs_candidate *candidate
   return CS_OK;
 }
 
+cs_status cs_candidate_list_add_copy(cs_candidate_list *list, const cs_candidate *candidate) {
+  cs_candidate copy = {0};
+  CS_RETURN_IF_ERROR(cs_candidate_copy(candidate, &copy));
+  cs_status st = cs_candidate_list_add(list, &copy);
+  cs_candidate_clear(&copy);
+  return st;
+}
+
 bool cs_candidate_is_coarse(const cs_op_desc *desc, const cs_candidate *candidate) {
   const int64_t *kernel = desc->attrs.conv.kernel;
   return (desc->op == CS_OP_CONV || desc->op == CS_OP_CONV_TRANSPOSE) &&

@@ -1,36 +1,12 @@
 /* Winograd's way without a GPU: the kernels' steps with their transforms, on what is packed for
  * them, are the convolution; its workspace; what is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-/* cmocka needs the ones above first. */
-#include <cmocka.h>
+#include "values_fixture.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "backend/cuda/winograd_exec.h"
-#include "backend/reference/reference.h"
-
-static void ok(cs_status st) {
-  if (st != CS_OK) fail_msg("%s", cs_status_message(st));
-}
-
-static void *zeros(int64_t n, size_t size) {
-  void *memory = calloc((size_t)n, size);
-  assert_non_null(memory);
-  return memory;
-}
-
-static float *random_values(int64_t n, uint64_t stream) {
-  float *values = zeros(n, sizeof *values);
-  cs_rng rng;
-  cs_rng_init(&rng, 11, stream);
-  cs_rng_fill_normal(&rng, values, n, 0.0, 1.0);
-  return values;
-}
 
 typedef struct layer {
   int64_t n, c, h, w, k, pads[4];
@@ -147,28 +123,21 @@ static void compute(const cs_op_desc *d, const char *id, const float *x, const f
   free(workspace);
 }
 
-static int64_t count(const cs_shape *s) {
-  return s->dims[0] * s->dims[1] * s->dims[2] * s->dims[3];
-}
-
 /* Largest difference over the largest value. */
 static double error_of(const layer *l, const char *id, bool has_bias) {
   cs_op_desc d = desc_of(l, has_bias);
-  int64_t n_x = count(&d.inputs[0].shape);
   int64_t n_y = count(&d.output.shape);
-  float *x = random_values(n_x, 1), *weight = random_values(cs_op_weight_elements(&d), 2);
-  float *bias = has_bias ? random_values(l->k, 3) : NULL, *y = zeros(n_y, sizeof *y);
-  double *input = zeros(n_x, sizeof *input), *wanted = zeros(n_y, sizeof *wanted);
-  const double *inputs[] = {input};
+  float *x = random_values(count(&d.inputs[0].shape), 1), *y = zeros(n_y, sizeof *y);
+  float *weight = random_values(cs_op_weight_elements(&d), 2);
+  float *bias = has_bias ? random_values(l->k, 3) : NULL;
+  double *wanted = reference_of(&d, x, weight, bias);
   double worst = 0, largest = 0;
-  for (int64_t i = 0; i < n_x; i++) input[i] = (double)x[i];
-  ok(cs_reference_run(&d, inputs, weight, bias, wanted, NULL, 1));
   compute(&d, id, x, weight, bias, y);
   for (int64_t i = 0; i < n_y; i++) {
     worst = fmax(worst, fabs((double)y[i] - wanted[i]));
     largest = fmax(largest, fabs(wanted[i]));
   }
-  free(x), free(weight), free(bias), free(y), free(input), free(wanted);
+  free(x), free(weight), free(bias), free(y), free(wanted);
   return worst / largest;
 }
 
