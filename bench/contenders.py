@@ -59,7 +59,7 @@ class Convsched(Contender):
     def details(self):
         info = self.session.info()
         verified = self.session.verify("sample")
-        kept = ("streams", "kernels", "arena_bytes", "workspace_bytes", "prepare_s", "bounds",
+        kept = ("streams", "split", "kernels", "arena_bytes", "workspace_bytes", "prepare_s", "bounds",
                 "timings_s", "graph_hash")
         entry = {key: info[key] for key in kept if key in info}
         return {**entry, "latency_b2b_us": self.session.latency_b2b(20),

@@ -91,7 +91,7 @@ class Convsched(InFlight):
     def details(self):
         info = self.session.info()
         alone, together = self.session.verify("sample").as_record(), self.pipeline.verify().as_record()
-        kept = ("streams", "kernels", "arena_bytes", "workspace_bytes", "timings_s", "graph_hash")
+        kept = ("streams", "split", "kernels", "arena_bytes", "workspace_bytes", "timings_s", "graph_hash")
         return {**{key: info[key] for key in kept if key in info}, "slots_arena_bytes": self.pipeline.arena_bytes(),
                 "verification": {**alone, "passed": alone["passed"] and together["passed"], "in_flight": together}}
 

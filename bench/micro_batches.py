@@ -85,8 +85,8 @@ def statistics_of(samples):
 
 def entry(way, session, seconds, samples):
     info = session.info()
-    kept = {key: info[key] for key in ("streams", "kernels", "tasks_planned", "arena_bytes", "workspace_bytes",
-                                       "micro_batches") if key in info}
+    kept = {key: info[key] for key in ("streams", "split", "kernels", "tasks_planned", "arena_bytes",
+                                       "workspace_bytes", "micro_batches") if key in info}
     return {"name": way, "latency_us": statistics_of(samples), "made_s": seconds, **kept,
             "verification": session.verify("sample").as_record()}
 

@@ -337,7 +337,7 @@ CS_API cs_status cs_session_ablate(cs_session *session, const char *policy,
  * by the kernels of `runs` runs under a tracer, medians. What runs take under the tracer is no
  * latency, and nothing should be timed after it. cs_string_free releases. Errors: USAGE (simulated,
  * or a backend that has no tracer), NOT_FOUND (the tracer is not available, or what it saw cannot
- * be told apart: the message says why). */
+ * be told apart: the message says why), CANCELLED. */
 CS_API cs_status cs_session_overlap_json(cs_session *session, char **out) CS_MUST_USE;
 /* USAGE, "WHAT: …", on a device whose kernels cannot be traced. What can be known without loading a
  * tracer. */
@@ -383,8 +383,8 @@ CS_API cs_status cs_session_plan_json(const cs_session *session, char **out) CS_
  * "concurrency_costs":{"arena_bytes":…, "workspace_bytes":…}} (both of them not of a plan from a
  * file), "predicted_us":…, "timings_s":{"load":…, "passes":…,
  * "profile":…, "plan":…, "prepare":…, "upload":…, "upload_parts":{"buffers", "pack", "copy",
- * "wait"}}, "passes":{…}, "layouts":{…},
- * "tasks":[{"name","op","candidate","stream","layout","time_us"}…]} */
+ * "wait"}}, "passes":{…}, "layouts":{…}, "split":{"parts", "streams"} (as in a plan's file; null:
+ * none), "tasks":[{"name","op","candidate","stream","layout","start_us","end_us"}…]} */
 CS_API cs_status cs_session_info_json(const cs_session *session, char **out) CS_MUST_USE;
 
 /* What was chosen block by block, which resource keeps tasks that could run together apart, and

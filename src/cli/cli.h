@@ -162,6 +162,8 @@ cs_status cli_load_graph(const char *path, cs_graph **out) CS_MUST_USE;
 
 /* --device sim:FILE. */
 bool cli_device_is_simulated(const cli_options *options);
+/* USAGE where --search-seconds wants schedules measured and only a recorded profile is there. */
+cs_status cli_check_search(const cli_options *options) CS_MUST_USE;
 /* cs_device_info_json and cs_session_info_json, parsed; the caller releases *out. */
 cs_status cli_device_json(const cs_device *device, json_t **out) CS_MUST_USE;
 cs_status cli_session_json(const cs_session *session, json_t **out) CS_MUST_USE;
@@ -216,6 +218,8 @@ void cli_bytes_text(char *out, size_t size, double bytes);
  * all of it. */
 void cli_print_bounds(const json_t *bounds, struct cs_strbuf *text);
 void cli_print_memory(const char *policy, const json_t *info, struct cs_strbuf *text);
+/* The same of `split`; nothing where the device is not split. */
+void cli_print_split(const char *policy, const json_t *split, struct cs_strbuf *text);
 /* The same of `micro_batches`; nothing where no node is divided. */
 void cli_print_micro_batches(const char *policy, const json_t *micro, struct cs_strbuf *text);
 

@@ -9,6 +9,7 @@ static void print_head(const json_t *info, cs_strbuf *text) {
                    integer(info, "streams"));
   cli_print_bounds(json_object_get(info, "bounds"), text);
   cli_print_memory(string(info, "policy"), info, text);
+  cli_print_split(string(info, "policy"), json_object_get(info, "split"), text);
   cli_print_micro_batches(string(info, "policy"), json_object_get(info, "micro_batches"), text);
 }
 

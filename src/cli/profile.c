@@ -186,8 +186,9 @@ static cs_status import_profile(const cli_options *options, cs_device *device) {
 static cs_status check_use(const cli_options *options) {
   if (cli_device_is_simulated(options)) {
     return cli_error(CS_CODE_USAGE,
-                     "profile --device %s: a simulated device measures nothing; profile on the GPU "
-                     "that the file is of, and --export it",
+                     "profile --device %s: a simulated device measures nothing, all there is of it "
+                     "is in that file; profile on the GPU itself, `convsched profile MODEL.json "
+                     "--export FILE` there, and give --device sim:FILE here",
                      options->device);
   }
   if (options->resume && options->refresh) {

@@ -52,10 +52,10 @@ static json_t *policy_json(const run_case *run, const run_contender *contender) 
     json_object_set_new(json, "latency_us", latency_json(contender));
     json_object_set_new(json, "latency_b2b_us", json_real(contender->b2b_us));
   }
-  const char *copied[] = {"streams",         "kernels",       "copies",       "arena_bytes",
-                          "workspace_bytes", "weights_bytes", "memory",       "prepare_s",
-                          "predicted_us",    "layouts",       "tasks",        "fallbacks",
-                          "comparisons",     "stages",        "micro_batches"};
+  const char *copied[] = {"streams",         "kernels",       "copies",        "arena_bytes",
+                          "workspace_bytes", "weights_bytes", "memory",        "prepare_s",
+                          "predicted_us",    "layouts",       "tasks",         "fallbacks",
+                          "comparisons",     "stages",        "micro_batches", "split"};
   for (size_t i = 0; i < sizeof copied / sizeof copied[0]; i++) {
     json_t *value = json_object_get(contender->info, copied[i]);
     if (value) json_object_set(json, copied[i], value);

@@ -51,6 +51,7 @@ static cs_status check(const cli_options *options) {
                      "--device %s",
                      options->profile, options->device);
   }
+  CS_RETURN_IF_ERROR(cli_check_search(options));
   return cli_check_writable(options->output);
 }
 
@@ -159,8 +160,8 @@ cs_status cli_report_page(const cli_options *options) {
   page.run.graph = graph;
   CS_TRY(st, open_device(&page), done);
   CS_TRY(st, make_plans(&page), done);
-  cli_end_progress();
   CS_TRY(st, make_page(&page, &made), done);
+  cli_end_progress();
   st = write_page(options, made);
 done:
   cs_page_destroy(made);

@@ -12,10 +12,9 @@ cs_status run_check_simulated(const cli_options *options) {
                       : options->overlap                  ? "--overlap"
                       : options->pipeline                 ? "--pipeline"
                       : options->no_graph                 ? "--no-graph"
-                      : options->search_seconds > 0       ? "--search-seconds"
                       : options->verify == CS_VERIFY_FULL ? "--verify full"
                                                           : NULL;
-  if (!extra) return CS_OK;
+  if (!extra) return cli_check_search(options);
   return cli_error(CS_CODE_USAGE,
                    "--device %s: a simulated device computes no numbers, so it goes without %s",
                    options->device, extra);

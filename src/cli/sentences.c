@@ -58,3 +58,50 @@ void cli_print_memory(const char *policy, const json_t *info, cs_strbuf *text) {
   print_cost(memory, "workspace_bytes", text);
   cs_strbuf_printf(text, ".\n");
 }
+
+/* ---- The split of the device ---- */
+
+/* The part that an entry of `streams` names, -1: the whole device. */
+static json_int_t part_of(const json_t *stream) {
+  return json_is_integer(stream) ? json_integer_value(stream) : -1;
+}
+
+static int count_streams(const json_t *streams, json_int_t part) {
+  int n = 0;
+  size_t i;
+  json_t *stream;
+  json_array_foreach(streams, i, stream) n += part_of(stream) == part;
+  return n;
+}
+
+/* "for streams 0, 2 and 3". */
+static void print_streams(const json_t *streams, json_int_t part, cs_strbuf *text) {
+  int n = count_streams(streams, part), told = 0;
+  size_t i;
+  json_t *stream;
+  cs_strbuf_printf(text, n == 0 ? "for no stream" : n == 1 ? "for stream" : "for streams");
+  json_array_foreach(streams, i, stream) {
+    if (part_of(stream) != part) continue;
+    cs_strbuf_printf(text, "%s %zu", told == 0 ? "" : told + 1 == n ? " and" : ",", i);
+    told++;
+  }
+}
+
+void cli_print_split(const char *policy, const json_t *split, cs_strbuf *text) {
+  const json_t *streams = json_object_get(split, "streams");
+  const char *before = "";
+  size_t p;
+  json_t *units;
+  if (!json_is_object(split)) return;
+  cs_strbuf_printf(text, "%s splits the device: ", policy);
+  json_array_foreach(json_object_get(split, "parts"), p, units) {
+    cs_strbuf_printf(text, "%s%lld SMs ", before, (long long)json_integer_value(units));
+    print_streams(streams, (json_int_t)p, text);
+    before = "; ";
+  }
+  if (count_streams(streams, -1) > 0) {
+    cs_strbuf_printf(text, "%sall SMs ", before);
+    print_streams(streams, -1, text);
+  }
+  cs_strbuf_printf(text, ".\n");
+}

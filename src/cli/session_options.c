@@ -9,6 +9,18 @@ bool cli_device_is_simulated(const cli_options *options) {
   return options->device && strncmp(options->device, "sim:", 4) == 0;
 }
 
+cs_status cli_check_search(const cli_options *options) {
+  bool simulated = cli_device_is_simulated(options);
+  if (options->search_seconds <= 0 || (!simulated && !options->profile)) return CS_OK;
+  return cli_error(CS_CODE_USAGE,
+                   "%s %s: the device is simulated and runs nothing, so --search-seconds %g cannot "
+                   "measure schedules; leave it out: policies plan by the SM model there, coselect "
+                   "in as many moves as --search-steps says. Or search on the GPU and export its "
+                   "profile again (convsched profile --export FILE), with what was found",
+                   simulated ? "--device" : "--profile",
+                   simulated ? options->device : options->profile, options->search_seconds);
+}
+
 /* Takes the text over. */
 static cs_status read_json(char *text, const char *what, json_t **out) {
   *out = json_loads(text, 0, NULL);
@@ -146,6 +158,7 @@ cs_status cli_tell_plan(const cli_options *options, cli_tell_fn tell) {
   cs_graph *graph = NULL;
   cs_session *session = NULL;
   cs_session_options session_options;
+  CS_RETURN_IF_ERROR(cli_check_search(options));
   CS_RETURN_IF_ERROR(cli_check_writable(options->json));
   CS_TRY(st, cli_load_graph(options->models.items[0], &graph), done);
   CS_TRY(st, cs_device_open(options->device, cli_logger(options), &device), done);

@@ -128,6 +128,10 @@ static void print_bounds(const run_case *run, cs_strbuf *text) {
   for (int i = 1; i < run->n; i++) {
     cli_print_memory(run->contenders[i].policy, run->contenders[i].info, text);
   }
+  for (int i = 0; i < run->n; i++) {
+    const run_contender *contender = &run->contenders[i];
+    cli_print_split(contender->policy, json_object_get(contender->info, "split"), text);
+  }
 }
 
 static void print_start(const run_case *run, cs_strbuf *text) {

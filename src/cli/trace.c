@@ -99,6 +99,7 @@ static cs_status say(const json_t *trace, const char *path) {
 static cs_status trace_session(const cli_options *options, cs_session *session, const char *path) {
   char *text = NULL;
   CS_RETURN_IF_ERROR(cs_session_trace_json(session, options->samples, options->runs, &text));
+  cli_end_progress();
   json_t *trace = json_loads(text, 0, NULL);
   cs_string_free(text);
   if (!trace) return cli_error(CS_CODE_INTERNAL, "a trace is not JSON");
@@ -128,7 +129,6 @@ static cs_status trace_to(const cli_options *options) {
                       policy ? policy : CLI_DEFAULT_POLICY, &session_options);
   CS_TRY(st, cs_session_create(device, graph, &session_options, &session), done);
   CS_TRY(st, cli_check_interrupt(), done);
-  cli_end_progress();
   st = trace_session(options, session, options->output);
 done:
   cs_session_destroy(session);
@@ -143,6 +143,7 @@ static cs_status trace_command(const cli_options *options) {
   cli_options with_path = *options;
   CS_RETURN_IF_ERROR(cli_check_one_plan(options));
   CS_RETURN_IF_ERROR(cli_check_plan_options(options));
+  CS_RETURN_IF_ERROR(cli_check_search(options));
   if (!options->output) {
     CS_RETURN_IF_ERROR(default_path(options->models.items[0], &path));
     with_path.output = path;

@@ -19,15 +19,21 @@ cs_status cs_measure_normals(float **out) {
   return CS_OK;
 }
 
+/* `n` of the table's values from element `start` on, which goes on from its beginning. */
+static void fill(const float *normals, int64_t n, int64_t start, double mean, double deviation,
+                 float *out) {
+  int64_t at = start % N_NORMALS;
+  for (int64_t i = 0; i < n; i++) {
+    out[i] = (float)(mean + deviation * (double)normals[at]);
+    if (++at == N_NORMALS) at = 0;
+  }
+}
+
 static cs_status take(const float *normals, int64_t n, int64_t start, double mean, double deviation,
                       float **out) {
   *out = cs_calloc((size_t)n, sizeof **out);
   if (!*out) return cs_no_memory("tensor contents", (size_t)n * sizeof **out);
-  int64_t at = start % N_NORMALS;
-  for (int64_t i = 0; i < n; i++) {
-    (*out)[i] = (float)(mean + deviation * (double)normals[at]);
-    if (++at == N_NORMALS) at = 0;
-  }
+  fill(normals, n, start, mean, deviation, *out);
   return CS_OK;
 }
 
@@ -36,47 +42,52 @@ static void make_positive(float *values, int64_t n) {
   for (int64_t i = 0; i < n; i++) values[i] = fabsf(values[i]) + 0.5f;
 }
 
-typedef struct conversion {
-  cs_tensor_desc image;
-  const float *values;
-  int64_t elements, stride; /* of an image: values, bytes */
-  char *memory;
-} conversion;
+/* ---- Inputs, part by part on all cores ---- */
 
-static cs_status convert_image(void *user, int64_t index, int worker) {
-  const conversion *c = user;
-  (void)worker;
-  cs_tensor_from_f32(&c->image, c->values + index * c->elements, c->memory + index * c->stride);
-  return CS_OK;
+typedef struct making {
+  cs_tensor_desc part; /* one image of many, or the whole */
+  int64_t n_parts, elements, stride,
+      span; /* elements of a part; bytes from one to the next, of all */
+  const float *normals;
+  int64_t start;
+  bool positive;
+  char *memory;
+} making;
+
+static making making_of(const cs_tensor_desc *desc, int64_t n, int64_t span) {
+  making m = {.part = *desc, .n_parts = 1, .elements = n, .span = span};
+  int64_t images = desc->shape.rank >= 2 ? desc->shape.dims[0] : 1;
+  if (images < 2) return m;
+  cs_tensor_desc image = *desc;
+  image.shape.dims[0] = 1;
+  int64_t stride = desc->strides[0] * cs_dtype_size(desc->dtype);
+  if (stride < cs_tensor_span_bytes(&image)) return m;
+  m.part = image, m.n_parts = images, m.elements = n / images, m.stride = stride;
+  return m;
 }
 
-/* Image by image, on all cores. */
-static cs_status convert(const cs_tensor_desc *desc, const float *values, int64_t n, void *memory) {
-  int64_t images = desc->shape.rank >= 2 ? desc->shape.dims[0] : 1;
-  conversion c = {.image = *desc, .values = values, .elements = n / images, .memory = memory};
-  if (images > 1) c.image.shape.dims[0] = 1;
-  c.stride = desc->strides[0] * cs_dtype_size(desc->dtype);
-  return cs_parallel_for(images, n < (1 << 18) ? 1 : 0, convert_image, &c);
+static cs_status make_part(void *user, int64_t index, int worker) {
+  const making *m = user;
+  (void)worker;
+  float *values = NULL;
+  char *memory = m->memory + index * m->stride;
+  CS_RETURN_IF_ERROR(take(m->normals, m->elements, m->start + index * m->elements, 0, 1, &values));
+  if (m->positive) make_positive(values, m->elements);
+  memset(memory, 0xFF, (size_t)(index + 1 == m->n_parts ? m->span - index * m->stride : m->stride));
+  cs_tensor_from_f32(&m->part, values, memory);
+  free(values);
+  return CS_OK;
 }
 
 cs_status cs_measure_make_input(const float *normals, const cs_tensor_desc *desc, int index,
                                 bool positive, void **out) {
-  cs_status st = CS_OK;
-  float *values = NULL;
   int64_t n = 0, span = cs_tensor_span_bytes(desc);
-  CS_TRY(st, cs_shape_elements(&desc->shape, &n), done);
-  CS_TRY(st, take(normals, n, (int64_t)index * 350377, 0, 1, &values), done);
-  if (positive) make_positive(values, n);
-  *out = malloc((size_t)cs_max_i64(span, 1));
-  if (!*out) {
-    st = cs_no_memory("an input", (size_t)span);
-    goto done;
-  }
-  memset(*out, 0xFF, (size_t)span);
-  st = convert(desc, values, n, *out);
-done:
-  free(values);
-  return st;
+  CS_RETURN_IF_ERROR(cs_shape_elements(&desc->shape, &n));
+  making m = making_of(desc, n, span);
+  m.normals = normals, m.start = (int64_t)index * 350377, m.positive = positive;
+  *out = m.memory = malloc((size_t)cs_max_i64(span, 1));
+  if (!*out) return cs_no_memory("an input", (size_t)span);
+  return cs_parallel_for(m.n_parts, n < (1 << 18) ? 1 : 0, make_part, &m);
 }
 
 cs_status cs_measure_make_weights(const float *normals, const cs_op_desc *desc, float **weight,

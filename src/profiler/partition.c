@@ -42,7 +42,10 @@ cs_status cs_parts_check(const cs_device_info *device, const int *parts, int n) 
   char text[CS_PARTS_TEXT];
   cs_parts_text(parts, n, text);
   if (device->part_least < 1 || device->part_step < 1) {
-    return cs_error(CS_CODE_BAD_INPUT, "partition %s: %s cannot be split", text, device->name);
+    return cs_error(CS_CODE_BAD_INPUT,
+                    "partition %s: %s cannot be split; wanted: no partition, or a GPU whose driver "
+                    "has green contexts",
+                    text, device->name);
   }
   if (n < 2 || n > CS_MAX_PARTS) {
     return cs_error(CS_CODE_BAD_INPUT, "partition %s: %d parts; wanted: 2 to %d", text, n,

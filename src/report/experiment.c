@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "scheduler/plan.h"
+
 #define MOST_NOTED 8 /* failed cells, below the table */
 
 enum {
@@ -33,6 +35,9 @@ enum {
   GAIN_HIGH,
   GAIN_INTERVAL,
   USED_STREAMS,
+  USED_PARTITION,
+  STREAM_PARTS,
+  SPLIT_SHOWN,
   WORKSPACE_BYTES,
   ARENA_BYTES,
   MEMORY,
@@ -67,6 +72,9 @@ static const cs_table_column columns[N_COLUMNS] = {
     [GAIN_HIGH] = {"gain_high", "", 3, CS_COLUMN_DATA, false},
     [GAIN_INTERVAL] = {"", "its interval", CS_COLUMN_TEXT, CS_COLUMN_PERSON, false},
     [USED_STREAMS] = {"used_streams", "streams", 0, CS_COLUMN_ALL, false},
+    [USED_PARTITION] = {"used_partition", "", CS_COLUMN_TEXT, CS_COLUMN_DATA, false},
+    [STREAM_PARTS] = {"stream_parts", "", CS_COLUMN_TEXT, CS_COLUMN_DATA, false},
+    [SPLIT_SHOWN] = {"", "split", CS_COLUMN_TEXT, CS_COLUMN_PERSON, false},
     [WORKSPACE_BYTES] = {"workspace_bytes", "", 0, CS_COLUMN_DATA, false},
     [ARENA_BYTES] = {"arena_bytes", "", 0, CS_COLUMN_DATA, false},
     [MEMORY] = {"", "arena MiB", 1, CS_COLUMN_PERSON, false},
@@ -108,6 +116,74 @@ static void put_coordinates(const json_t *cell, cs_table *table) {
   }
 }
 
+/* "0, 2": the streams on a part, -1: on the whole device. */
+static void stream_list(const json_t *streams, json_int_t part, cs_strbuf *out) {
+  const char *before = "";
+  size_t i;
+  json_t *stream;
+  json_array_foreach(streams, i, stream) {
+    json_int_t on = json_is_integer(stream) ? json_integer_value(stream) : -1;
+    if (on != part) continue;
+    cs_strbuf_printf(out, "%s%zu", before, i);
+    before = ", ";
+  }
+}
+
+/* "32 SMs: 0, 2; 100 SMs: 1; all: 3", streams behind the parts that they are on. */
+static void split_text(const json_t *split, cs_strbuf *out) {
+  const json_t *parts = json_object_get(split, "parts"),
+               *streams = json_object_get(split, "streams");
+  cs_strbuf whole = {0};
+  for (size_t p = 0; p < json_array_size(parts) && p < CS_MAX_PARTS; p++) {
+    cs_strbuf_printf(out, "%s%lld SMs: ", p ? "; " : "",
+                     (long long)json_integer_value(json_array_get(parts, p)));
+    stream_list(streams, (json_int_t)p, out);
+  }
+  stream_list(streams, -1, &whole);
+  if (whole.length > 0) cs_strbuf_printf(out, "; all: %s", whole.data);
+  out->failed = out->failed || whole.failed;
+  cs_strbuf_free(&whole);
+}
+
+/* "32,100", "0,1,-": integers, with "-" for anything else. */
+static void list_text(const json_t *list, cs_strbuf *out) {
+  size_t i;
+  json_t *value;
+  json_array_foreach(list, i, value) {
+    if (i > 0) cs_strbuf_printf(out, ",");
+    if (json_is_integer(value)) {
+      cs_strbuf_printf(out, "%lld", (long long)json_integer_value(value));
+    } else {
+      cs_strbuf_printf(out, "-");
+    }
+  }
+}
+
+/* A buffer, which is released, as a cell's text. */
+static void put_buffer(cs_table *table, int column, cs_strbuf *text) {
+  cs_table_text(table, column, "%s", text->data ? text->data : "");
+  table->failed = table->failed || text->failed;
+  cs_strbuf_free(text);
+}
+
+/* Nothing where the record, an older one, does not tell. */
+static void put_split(const json_t *told, cs_table *table) {
+  const json_t *split = json_object_get(told, "split");
+  cs_strbuf parts = {0}, streams = {0}, shown = {0};
+  if (!split) return;
+  if (!json_is_object(split)) {
+    cs_table_text(table, USED_PARTITION, "none");
+    cs_table_text(table, SPLIT_SHOWN, "none");
+    return;
+  }
+  list_text(json_object_get(split, "parts"), &parts);
+  list_text(json_object_get(split, "streams"), &streams);
+  split_text(split, &shown);
+  put_buffer(table, USED_PARTITION, &parts);
+  put_buffer(table, STREAM_PARTS, &streams);
+  put_buffer(table, SPLIT_SHOWN, &shown);
+}
+
 static void add_row(const cs_trial *trial, cs_table *table) {
   cs_table_row(table, false);
   put_coordinates(trial->cell, table);
@@ -130,6 +206,7 @@ static void add_row(const cs_trial *trial, cs_table *table) {
     cs_table_text(table, GAIN_INTERVAL, "%.3f to %.3f", trial->gain_low, trial->gain_high);
   }
   cs_table_number(table, USED_STREAMS, number_of(trial->told, "streams"));
+  put_split(trial->told, table);
   cs_table_number(table, WORKSPACE_BYTES, number_of(trial->told, "workspace_bytes"));
   cs_table_number(table, ARENA_BYTES, arena);
   cs_table_number(table, MEMORY, arena / 1048576);
@@ -138,6 +215,17 @@ static void add_row(const cs_trial *trial, cs_table *table) {
 static void hide_uniform(const cs_experiment_records *records, const char *dimension, int column,
                          cs_table *table) {
   if (cs_experiment_count(records, dimension) < 2) cs_table_hide(table, column);
+}
+
+/* Some plan is split, or parts were asked for. */
+static bool has_splits(const cs_experiment_records *records) {
+  for (size_t t = 0; t < records->n; t++) {
+    const cs_trial *trial = &records->trials[t];
+    const char *partition = text_of(trial->cell, "partition");
+    if (json_is_object(json_object_get(trial->told, "split"))) return true;
+    if (partition[0] && strcmp(partition, "none") != 0) return true;
+  }
+  return false;
 }
 
 /* ---- Around the rows ---- */
@@ -204,6 +292,7 @@ void cs_experiment_table_of(const cs_experiment_records *records, cs_table *out)
   hide_uniform(records, "workspace_limit", WORKSPACE_SHOWN, out);
   hide_uniform(records, "streams", STREAMS_SHOWN, out);
   hide_uniform(records, "partition", PARTITION_SHOWN, out);
+  if (!has_splits(records)) cs_table_hide(out, SPLIT_SHOWN);
   bool predicted = json_is_true(json_object_get(records->head, "predicted"));
   cs_table_hide(out, predicted ? US_SHOWN : US_PREDICTED);
   if (predicted) { /* they are of samples */

@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "runtime/micro_batches.h"
+#include "scheduler/plan_split.h"
 
 static json_t *tasks_json(const cs_session *session) {
   const cs_planned *planned = &session->planned;
@@ -105,6 +106,7 @@ cs_status cs_session_info_json(const cs_session *session, char **out) {
     return cs_no_memory("JSON", 0);
   }
   json_object_set_new(json, "layouts", layouts);
+  json_object_set_new(json, "split", cs_plan_split_json(plan));
   if (cs_device_is_simulated(session->device)) {
     json_object_set_new(json, "simulated", json_true());
   } else {

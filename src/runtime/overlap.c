@@ -201,7 +201,8 @@ cs_status cs_session_overlap_json(cs_session *session, char **out) {
          done);
   CS_TRY(st, ask_kernels(&t), done);
   for (int r = 0; r < TRACED_RUNS; r++) {
-    cs_progress_step("traced runs", "runs", r, TRACED_RUNS, NULL);
+    CS_TRY(st, cs_session_check_cancelled(session, "tracing"), done);
+    cs_progress_step("tracing", "runs", r, TRACED_RUNS, NULL);
     CS_TRY(st, trace_once(&t, &t.runs[r * (t.n_blocks + 1)]), done);
   }
   CS_TRY(st, take_medians(&t), done);

@@ -46,9 +46,6 @@ static cs_status load_plan(cs_session *session, const cs_device_info *info) {
                                             session->settings.options.precision, info->identity),
                      "%s: ", path);
   }
-  if (st == CS_OK) {
-    st = cs_annotate(cs_plan_check_split(planned->plan, info->units), "%s: $.split.parts: ", path);
-  }
   if (st == CS_OK && planned->plan->n_parts > 0) {
     st = cs_annotate(cs_parts_check(info, planned->plan->parts, planned->plan->n_parts),
                      "%s: $.split.parts: ", path);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/progress.h"
 #include "runtime/kernel_list.h"
 
 typedef struct tracing {
@@ -124,6 +125,7 @@ static cs_status trace_all(tracing *t, cs_timelines *out) {
   if (!out->spans_us) return cs_no_memory("traced runs", (size_t)out->runs);
   for (int r = 0; r < out->runs; r++) {
     CS_RETURN_IF_ERROR(cs_session_check_cancelled(t->session, "tracing"));
+    cs_progress_step("tracing", "runs", r, out->runs, NULL);
     CS_RETURN_IF_ERROR(trace_once(t, r, &out->spans_us[r]));
   }
   out->chosen = median_run(out->spans_us, out->runs);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/progress.h"
 #include "report/trace.h"
 #include "runtime/timelines.h"
 
@@ -31,6 +32,7 @@ static cs_status measure_latency(cs_session *session, int n, json_t **out) {
   for (int w = 0; w < WARM_UPS; w++) CS_TRY(st, cs_session_latency(session, &warm_up), done);
   for (int i = 0; i < n; i++) {
     CS_TRY(st, cs_session_check_cancelled(session, "measuring the latency"), done);
+    cs_progress_step("sampling", "samples", i, n, NULL);
     CS_TRY(st, cs_session_latency(session, &samples[i]), done);
   }
   CS_TRY(st, cs_stats_of(samples, n, &stats), done);

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "scheduler/internal.h"
 #include "scheduler/plan_division.h"
+#include "scheduler/plan_split.h"
 #include "scheduler/task_labels.h"
 
 /* Adds a member; a NULL value is text that is not UTF-8, a number that is not finite, or no memory.
@@ -46,20 +47,27 @@ static cs_status write_head(json_t *root, const cs_plan *plan) {
   return put(root, "arena_bytes", json_integer(plan->arena_bytes));
 }
 
-/* Only where the device is split. */
-static cs_status write_split(json_t *root, const cs_plan *plan) {
-  json_t *split, *list;
-  if (plan->n_parts == 0) return CS_OK;
-  CS_RETURN_IF_ERROR(put_new(root, "split", json_object(), &split));
-  CS_RETURN_IF_ERROR(put_new(split, "parts", json_array(), &list));
-  for (int i = 0; i < plan->n_parts; i++)
-    CS_RETURN_IF_ERROR(append(list, "parts", json_integer(plan->parts[i])));
-  CS_RETURN_IF_ERROR(put_new(split, "streams", json_array(), &list));
+json_t *cs_plan_split_json(const cs_plan *plan) {
+  if (plan->n_parts == 0) return json_null();
+  json_t *parts = json_array(), *streams = json_array();
+  int failed = 0;
+  for (int i = 0; i < plan->n_parts; i++) {
+    failed = json_array_append_new(parts, json_integer(plan->parts[i])) || failed;
+  }
   for (int s = 0; s < plan->n_streams; s++) {
     int part = plan->stream_part[s];
-    CS_RETURN_IF_ERROR(append(list, "streams", part < 0 ? json_null() : json_integer(part)));
+    json_t *value = part < 0 ? json_null() : json_integer(part);
+    failed = json_array_append_new(streams, value) || failed;
   }
-  return CS_OK;
+  json_t *split = json_pack("{s:o, s:o}", "parts", parts, "streams", streams);
+  if (!failed) return split;
+  json_decref(split);
+  return NULL;
+}
+
+/* Only where the device is split. */
+static cs_status write_split(json_t *root, const cs_plan *plan) {
+  return plan->n_parts == 0 ? CS_OK : put(root, "split", cs_plan_split_json(plan));
 }
 
 static cs_status write_hints(json_t *root, const cs_plan *plan) {

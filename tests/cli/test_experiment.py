@@ -455,6 +455,48 @@ class Told(ExperimentTest):
             self.assertEqual(row["outcome"], "predicted")
         self.assertEqual(wanted, {})
 
+    def split_cells(self, splits):
+        """An experiment on parts of the device, whose plans by coselect have these splits as records tell them."""
+        spec = self.spec(policies=["coselect"], partitions=["none", "16,116"], streams=[4], workspace_limits=["256M"],
+                         families=[{"name": "all"}])
+        self.accepted(self.sim("--quiet", spec=spec))
+        lines = self.lines()
+        cells = [line for line in lines if line["schema"] == "convsched.experiment-cell/1"]
+        for cell, split in zip(cells, splits, strict=True):
+            (coselect,) = [policy for policy in cell["run"]["policies"] if policy["name"] == "coselect"]
+            self.assertIn("split", coselect)
+            if split == "older":
+                coselect.pop("split")
+            else:
+                coselect["split"] = split
+        self.file("split.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+
+    def told(self, *args):
+        return self.accepted(self.execute("experiment", "--from", "split.jsonl", *args))[0]
+
+    def test_splits(self):
+        """Which streams are on which part of the SMs, where some plan has parts or they were asked for."""
+        self.split_cells([None, {"parts": [16, 116], "streams": [0, 1, None, 1]}])
+        shown = "16 SMs: 0; 116 SMs: 1, 3; all: 2"
+        rows = [re.split(r" *\| *", line)[1:-1] for line in self.told("--format", "md").splitlines() if line.startswith("|")]
+        at, policy = rows[0].index("split"), rows[0].index("policy")
+        self.assertEqual([(row[policy], row[at]) for row in rows[2:]],
+                         [("sequential", "none"), ("coselect", "none"), ("sequential", "none"), ("coselect", shown)])
+        rows = list(csv.DictReader(io.StringIO(self.told("--format", "csv"))))
+        self.assertEqual([(row["used_partition"], row["stream_parts"]) for row in rows],
+                         [("none", ""), ("none", ""), ("none", ""), ("16,116", "0,1,-,1")])
+        self.told("--page", "p.html")
+        self.assertIn(shown, (self.folder / "p.html").read_text())
+        self.split_cells([None, "older"])  # not told is not none
+        rows = list(csv.DictReader(io.StringIO(self.told("--format", "csv"))))
+        self.assertEqual([row["used_partition"] for row in rows], ["none"] * 3 + [""])
+
+    def test_no_splits(self):
+        self.sim("--quiet", spec=self.spec(streams=[1, 2], workspace_limits=["256M"], families=[{"name": "all"}]))
+        out, _ = self.accepted(self.execute("experiment", "--from", "out.jsonl"))
+        self.assertIn("streams", out)
+        self.assertNotIn("split", out)
+
     def test_markdown_and_page_have_the_same_cells(self):
         page = self.page()
         out, _ = self.accepted(self.execute("experiment", "--from", "out.jsonl", "--format", "md"))

@@ -133,6 +133,20 @@ class Interrupt(CommandTest):
         self.assertEqual(terminal.code, INTERRUPTED)
         self.check_clean(terminal)
 
+    def test_tracing(self):
+        """An old trace stays as it was."""
+        old = self.folder / "t.json"
+        old.write_text("old")
+        terminal = self.terminal("trace", self.file("wide.json", wide(64, 56, 3)), "--device", "cpu", "--batch", "4",
+                                 "--policy", "sequential", "--samples", "1", "--runs", "1000", "-o", "t.json")
+        while b"tracing" not in terminal.written:
+            self.assertFalse(terminal.read(0.05), terminal.written)
+        terminal.key(b"\x03")
+        self.assertLessEqual(self.ended(terminal), WITHIN_S)
+        self.assertEqual(terminal.code, INTERRUPTED)
+        self.check_clean(terminal)
+        self.assertEqual(old.read_text(), "old")
+
     def test_one_long_reference(self):
         """Of a single operation, which asks nobody: the deadline ends it."""
         model = self.file("long.json", wide(1024, 64, 3))

@@ -46,8 +46,21 @@ class Partition(CommandTest):
         self.refused(self.sim("plan", "--partition", "8,8,8,8,100"), USAGE, "wanted none or 2 to 4")
 
     def test_a_cpu_has_no_parts(self):
-        model = ROOT / "models" / "squeezenet1_1.json"
-        self.refused(self.execute("plan", model, "--device", "cpu", "--partition", "1,1"), BAD_INPUT, "cannot be split")
+        """Said the same of an option and of a plan's file, of however many SMs."""
+        model = self.model()
+        self.accepted(self.execute("plan", model, "--device", "cpu", "--policy", "streams", "--json", "plan.json"))
+        plan = json.loads((self.folder / "plan.json").read_text())
+        for parts in ([1, 1], [32, 100]):
+            text = ",".join(map(str, parts))
+            plan["split"] = {"parts": parts, "streams": [0] * plan["streams"]}
+            split = self.file("split.json", plan)
+            for args in (("plan", model, "--partition", text), ("run", model, "--plan", split),
+                         ("trace", model, "--plan", split)):
+                with self.subTest(args[0], parts=parts):
+                    result = self.execute(*args, "--device", "cpu")
+                    self.refused(result, BAD_INPUT, f"partition {text}: ", "cannot be split; wanted: no partition")
+                    self.assertEqual("split.json: $.split.parts: " in result[2], "--plan" in args)
+                    self.assertNotIn("SMs", result[2])
 
     def test_a_plan_file_has_its_own(self):
         plan = self.plan("plan.json")
@@ -59,6 +72,24 @@ class Partition(CommandTest):
         plan["split"]["parts"] = [16, 116]
         (self.folder / "good.json").write_text(json.dumps(plan))
         self.accepted(self.sim("run", "--plan", "good.json"))
+
+    def test_a_record_tells_it(self):
+        """As the plan's file does, and null where there is none; for a person, too."""
+        plan = self.plan("plan.json", "--partition", "none", "--streams", 4)
+        self.assertEqual(plan["streams"], 4)
+        for streams, told in (([0, 1, None, 1], "16 SMs for stream 0; 116 SMs for streams 1 and 3; all SMs for stream 2."),
+                              ([1] * 4, "16 SMs for no stream; 116 SMs for streams 0, 1, 2 and 3.")):
+            plan["split"] = {"parts": [16, 116], "streams": streams}
+            self.file("split.json", plan)
+            self.accepted(self.sim("run", "--plan", "split.json", "--json", "run.json"))
+            record = json.loads((self.folder / "run.json").read_text())
+            self.assertEqual({policy["name"]: policy["split"] for policy in record["policies"]},
+                             {"sequential": None, "coselect": plan["split"]})
+            out, _ = self.accepted(self.sim("run", "--plan", "split.json"))
+            self.assertIn(f"\ncoselect splits the device: {told}\n", out)
+        for command in ("plan", "run"):
+            out, _ = self.accepted(self.sim(command, "--partition", "none", "--policy", "coselect"))
+            self.assertNotIn("splits the device", out)
 
     def test_explained(self):
         """Part and priority of every task are told."""

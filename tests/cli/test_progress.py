@@ -45,6 +45,20 @@ class Progress(CommandTest):
                 self.assertFalse([line for line in shown if "%  " in line and "/" in line], shown)
                 self.assertTrue(any("sequential" in line for line in shown), shown)
 
+    def test_a_trace(self):
+        """Samples and traced runs are counted, and nothing of it is left beside what is printed."""
+        written = self.on_terminal("trace", ROOT / "models/squeezenet1_1.json", "--device", "cpu", "--policy", "sequential",
+                                   "--samples", "100", "--runs", "100", columns=100, XDG_CACHE_HOME=self.shared.name)
+        lines = [line for line in LINE.findall(written.decode()) if line]
+        for stage, counted in (("sampling", r"\d+/100 samples"), ("tracing", r"\d+/100 runs")):
+            shown = [line for line in lines if line.startswith(stage)]
+            self.assertTrue(shown, lines)
+            for line in shown:
+                self.assertRegex(line, counted)
+        shown, column = screen(written, 1000)
+        self.assertEqual(([line for line in shown if "%  " in line], column), ([], 0))
+        self.assertTrue(any("open it at https://ui.perfetto.dev" in line for line in shown), shown)
+
     def test_messages_begin_on_a_line_of_their_own(self):
         shown, _ = screen(self.run_squeezenet("--verbose"), 1000)
         messages = [line for line in shown if "convsched:" in line]
@@ -80,6 +94,13 @@ class Progress(CommandTest):
         _, err = self.accepted(self.execute("profile", model, "--device", "cpu", "--refresh", "--verbose"))
         self.assertRegex(err, r"(?m)^\[ *\d+\.\d+\] convsched: profiling: \d+ operations$")
         self.assertNotIn("\r", err)
+        for args, stages in ((("trace", "--samples", "7", "--runs", "3"), ("sampling: 7 samples", "tracing: 3 runs")),
+                             (("run", "--samples", "7", "--overlap"), ("sampling: 7 samples", "tracing: 5 runs")),
+                             (("report", "-o", "page.html", "--policy", "sequential"), ("tracing: 9 runs",))):
+            with self.subTest(args[0]):
+                _, err = self.accepted(self.execute(args[0], model, "--device", "cpu", "--verbose", *args[1:]))
+                for stage in stages:
+                    self.assertRegex(err, rf"(?m)^\[ *\d+\.\d+\] convsched: {stage}$")
 
 
 if __name__ == "__main__":

@@ -122,16 +122,29 @@ class Run(SimTest):
     def test_what_needs_numbers_is_refused(self):
         for option in (["--input", "x.npy"], ["--output", "y.npy"], ["--dump", "conv1/7x7_s2"],
                        ["--weights", "w.safetensors"], ["--verify", "full"], ["--ablate"], ["--no-graph"],
-                       ["--overlap"],
-                       ["--search-seconds", "3"]):
+                       ["--overlap"]):
             with self.subTest(option[0]):
                 self.refused(self.sim("run", *option), USAGE, "simulated", option[0])
         self.refused(self.sim("run", "--refresh"), USAGE, "refresh")
 
+    def test_a_search_is_refused(self):
+        """By every command that plans, with what to do instead; and that works."""
+        says = ("the device is simulated and runs nothing", "--search-seconds 3", "leave it out", "--search-steps", "profile --export")
+        for command in ("run", "plan", "trace", "inspect --kernels", "report -o page.html"):
+            with self.subTest(command):
+                name, *more = command.split()
+                self.refused(self.sim(name, *more, "--search-seconds", "3"), USAGE, f"--device sim:{profile()}", *says)
+        self.refused(self.execute("report", ROOT / "models/googlenet.json", "--dtype", "f16", "--profile", profile(), "-o",
+                                  "page.html", "--search-seconds", "3"), USAGE, f"--profile {profile()}", *says)
+        self.assertFalse((self.folder / "page.html").exists())
+        for instead in ((), ("--search-seconds", "0"), ("--search-steps", "5")):
+            self.accepted(self.sim("run", "--policy", "coselect", *instead))
+
 
 class Errors(SimTest):
     def test_profile(self):
-        self.refused(self.sim("profile"), USAGE, "measures nothing")
+        self.refused(self.sim("profile"), USAGE, f"--device sim:{profile()}", "measures nothing", "on the GPU itself",
+                     "convsched profile MODEL.json --export FILE")
         self.refused(self.sim("profile", "--export", "x.jsonl"), USAGE, "measures nothing")
 
     def test_report(self):

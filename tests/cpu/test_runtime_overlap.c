@@ -149,12 +149,34 @@ static void test_what_is_not_available(void **state) {
   cs_session_destroy(session);
 }
 
+static bool is_set(void *flag) {
+  return *(bool *)flag;
+}
+
+/* Between two runs under the tracer. */
+static void test_cancelled(void **state) {
+  (void)state;
+  bool cancelled = false;
+  char *text = NULL;
+  cs_session *session = NULL;
+  cs_session_options options = default_options("sequential");
+  options.cancelled = is_set;
+  options.cancelled_user = &cancelled;
+  assert_ok(cs_session_create(test_device, test_graph, &options, &session));
+  cancelled = true;
+  assert_status(cs_session_overlap_json(session, &text), CS_CODE_CANCELLED, "tracing");
+  assert_null(text);
+  cancelled = false;
+  assert_ok(cs_session_overlap_json(session, &text));
+  cs_string_free(text);
+  cs_session_destroy(session);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_as_predicted),
-      cmocka_unit_test(test_nothing_overlapped),
-      cmocka_unit_test(test_by_the_clock),
-      cmocka_unit_test(test_what_is_not_available),
+      cmocka_unit_test(test_as_predicted), cmocka_unit_test(test_nothing_overlapped),
+      cmocka_unit_test(test_by_the_clock), cmocka_unit_test(test_what_is_not_available),
+      cmocka_unit_test(test_cancelled),
   };
   return cmocka_run_group_tests(tests, open_all, close_all);
 }
