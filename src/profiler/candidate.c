@@ -37,6 +37,14 @@ cs_status cs_candidate_list_add(cs_candidate_list *list, cs_candidate *candidate
   return CS_OK;
 }
 
+cs_status cs_candidate_list_add_copy(cs_candidate_list *list, const cs_candidate *candidate) {
+  cs_candidate copy = {0};
+  CS_RETURN_IF_ERROR(cs_candidate_copy(candidate, &copy));
+  cs_status st = cs_candidate_list_add(list, &copy);
+  cs_candidate_clear(&copy);
+  return st;
+}
+
 bool cs_candidate_is_coarse(const cs_op_desc *desc, const cs_candidate *candidate) {
   const int64_t *kernel = desc->attrs.conv.kernel;
   return (desc->op == CS_OP_CONV || desc->op == CS_OP_CONV_TRANSPOSE) &&
@@ -66,21 +74,30 @@ void cs_candidate_list_free(cs_candidate_list *list) {
 
 /* ---- Which operations have which candidates ---- */
 
-/* Until 6 all operations; 7 and 8: strips of depthwise convolutions (cuda.depthwise_strip), whose
- * variants 8 changed; 9: transposed convolutions on the CPU as a product and by gathering; 10: on
- * CUDA those to few channels, those of one pixel as dense layers and others as products of columns,
- * and baselines of them and of dense layers; 11: on CUDA 3 × 3 convolutions of planes in f32 by
+/* Whether the first tensor so labelled lies in planes: nchw, not a blocked layout. */
+static bool is_planes(const char *signature, const char *label) {
+  const char *layout = strstr(signature, label);
+  layout = layout ? strchr(layout, '/') : NULL;
+  return layout && strncmp(layout, "/nchw", 5) == 0 && (layout[5] == ' ' || layout[5] == '/');
+}
+
+static bool has_tiles(const char *signature) {
+  return strncmp(signature, "Conv f32 ", 9) == 0 && strstr(signature, " k=3x3 s=1x1 ") &&
+         strstr(signature, " d=1x1 ") && is_planes(signature, " x=") && is_planes(signature, " y=");
+}
+
+/* Until 6 all operations; on CUDA 7 and 8: strips of depthwise convolutions (cuda.depthwise_strip),
+ * whose variants 8 changed; 9: transposed convolutions on the CPU as a product and by gathering; on
+ * CUDA 10: those to few channels, those of one pixel as dense layers and others as products of
+ * columns, and baselines of them and of dense layers; 11: 3 × 3 convolutions of planes in f32 by
  * Winograd's way. */
-int cs_candidates_since(const char *signature) {
-  /* Of a program: sizes of parts were looked for among the candidates there were. */
-  if (strstr(signature, CS_PARTS_LOOKED_FOR)) return CS_CANDIDATES_VERSION;
-  if (strncmp(signature, "ConvTranspose ", 14) == 0) return 10;
-  if (strncmp(signature, "Gemm ", 5) == 0) return 10;
+int cs_candidates_since(const char *device, const char *signature) {
+  bool transposed = strncmp(signature, "ConvTranspose ", 14) == 0;
+  if (strncmp(device, "cuda;", 5) != 0) return transposed ? 9 : 6;
+  if (transposed || strncmp(signature, "Gemm ", 5) == 0) return 10;
   const char *groups = strncmp(signature, "Conv ", 5) == 0 ? strstr(signature, " g=") : NULL;
   if (groups && strtol(groups + 3, NULL, 10) > 1) return 8;
-  bool tiles = strncmp(signature, "Conv f32 ", 9) == 0 && strstr(signature, " k=3x3 s=1x1 ") &&
-               strstr(signature, "/nchw") && !strstr(signature, "/nhwc");
-  return tiles ? 11 : 6;
+  return has_tiles(signature) ? 11 : 6;
 }
 
 /* ---- What was measured of one ---- */

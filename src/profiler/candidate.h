@@ -42,6 +42,9 @@ cs_status cs_candidate_copy(const cs_candidate *from, cs_candidate *to) CS_MUST_
 /* Takes over the strings of *candidate on success (which is then zeroed); an id already in the list
  * is dropped silently (equal identity = equal plan). */
 cs_status cs_candidate_list_add(cs_candidate_list *list, cs_candidate *candidate) CS_MUST_USE;
+/* The same of a copy. */
+cs_status cs_candidate_list_add_copy(cs_candidate_list *list,
+                                     const cs_candidate *candidate) CS_MUST_USE;
 /* An f32 candidate whose result is no better than tf32's: Winograd beyond 3×3. It is measured and
  * may be pinned, but no plan chooses it of itself. */
 bool cs_candidate_is_coarse(const cs_op_desc *desc, const cs_candidate *candidate);

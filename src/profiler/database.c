@@ -258,8 +258,8 @@ const cs_device_info *cs_profile_device(const cs_profile *profile) {
 
 /* ---- What may be used ---- */
 
-/* By an enumeration of a program that knew at least `candidates`. */
-static bool covers(const cs_op_profile *operation, const cs_completion *wanted, int candidates) {
+bool cs_op_profile_covers_since(const cs_op_profile *operation, const cs_completion *wanted,
+                                int candidates) {
   if (!operation) return false;
   bool has_threads = false;
   for (int i = 0; i < operation->n_records; i++) {
@@ -276,11 +276,24 @@ static bool covers(const cs_op_profile *operation, const cs_completion *wanted, 
 }
 
 bool cs_op_profile_covers(const cs_op_profile *operation, const cs_completion *wanted) {
-  return operation && covers(operation, wanted, cs_candidates_since(operation->signature));
+  return operation && cs_op_profile_covers_since(operation, wanted, operation->candidates_since);
 }
 
 bool cs_op_profile_covered_once(const cs_op_profile *operation, const cs_completion *wanted) {
-  return covers(operation, wanted, 0);
+  return cs_op_profile_covers_since(operation, wanted, 0);
+}
+
+cs_status cs_program_candidates_since(const cs_profile *profile, const cs_program *program,
+                                      int *out) {
+  *out = 0;
+  for (int t = 0; t < program->n_tasks; t++) {
+    char *signature = NULL;
+    CS_RETURN_IF_ERROR(cs_op_signature(&program->tasks[t].desc, &signature));
+    int since = cs_candidates_since(profile->identity, signature);
+    if (since > *out) *out = since;
+    free(signature);
+  }
+  return CS_OK;
 }
 
 bool cs_record_admissible(const cs_record *record, int64_t workspace_limit, bool deterministic,

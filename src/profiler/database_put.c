@@ -92,7 +92,7 @@ cs_status cs_profile_put_completion(cs_profile_entry *entry, const cs_completion
   } else {
     op->completions[at].records = completion->records;
   }
-  if (completion->candidates < cs_candidates_since(op->signature)) return CS_OK;
+  if (completion->candidates < op->candidates_since) return CS_OK;
   op->complete = true;
   op->complete_limit = cs_max_i64(op->complete_limit, completion->workspace_limit);
   return CS_OK;

@@ -81,6 +81,7 @@ cs_status cs_profile_entry_of(cs_profile *profile, const char *signature, size_t
     free(entry);
     return cs_no_memory("a profile entry", sizeof *entry + length);
   }
+  entry->op.candidates_since = cs_candidates_since(profile->identity, entry->op.signature);
   entry->hash = hash;
   entry->first_pending = entry->last_pending = -1;
   profile->entries[profile->n_entries++] = entry;

@@ -43,16 +43,12 @@ static cs_status find_others(const cs_measuring *m, const cs_operation *operatio
   const cs_op_profile *known = cs_profile_find(m->profile, operation->signature);
   for (int i = 0; known && i < known->n_records; i++) {
     const cs_record *record = &known->records[i];
-    cs_candidate copy = {0};
     if (record->measured.rejected || is_of_other_threads(m, &record->candidate) ||
         is_enumerated(operation, record->candidate.id) ||
         may_return(m, operation, &record->candidate)) {
       continue;
     }
-    cs_status st = cs_candidate_copy(&record->candidate, &copy);
-    if (st == CS_OK) st = cs_candidate_list_add(out, &copy);
-    cs_candidate_clear(&copy);
-    if (st != CS_OK) return st;
+    CS_RETURN_IF_ERROR(cs_candidate_list_add_copy(out, &record->candidate));
   }
   return CS_OK;
 }

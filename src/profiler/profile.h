@@ -11,11 +11,9 @@
 /* Bump when a backend offers other candidates: what is measured stays, but operations are
  * enumerated and measured again. */
 #define CS_CANDIDATES_VERSION 11
-/* In the signature under which a program's sizes of parts are marked as looked for. */
-#define CS_PARTS_LOOKED_FOR ": parts under "
-/* The last version that brought an operation of this signature other candidates: what an earlier
- * one enumerated is not all. */
-int cs_candidates_since(const char *signature);
+/* The last version that brought an operation of this signature other candidates on a device of this
+ * identity: what an earlier one enumerated is not all. */
+int cs_candidates_since(const char *device, const char *signature);
 
 typedef struct cs_measurement {
   double cold_us; /* median; inputs and weights rotated over more than twice the cache */
@@ -79,7 +77,8 @@ typedef struct cs_completion {
 /* Everything known about one operation on one device. */
 typedef struct cs_op_profile {
   char *signature;
-  cs_record *records; /* sorted by cold_us, rejected last; ties by id */
+  int candidates_since; /* cs_candidates_since of it */
+  cs_record *records;   /* sorted by cold_us, rejected last; ties by id */
   int n_records;
   size_t capacity;
   bool complete;          /* a completion knew today's candidates */
@@ -127,8 +126,16 @@ cs_status cs_profile_mark_completion(cs_profile *profile, const char *signature,
  * measurements for these), full if wanted so, and with no fewer records left than it had (damaged
  * lines are misses, to be measured again). */
 bool cs_op_profile_covers(const cs_op_profile *operation, const cs_completion *wanted);
+/* The same of what was looked for among the candidates of several operations, whose last version is
+ * given (cs_program_candidates_since). */
+bool cs_op_profile_covers_since(const cs_op_profile *operation, const cs_completion *wanted,
+                                int candidates);
 /* The same, done by a program of any age: of a device on which nothing can be measured again. */
 bool cs_op_profile_covered_once(const cs_op_profile *operation, const cs_completion *wanted);
+/* The last version that brought an operation of the program other candidates on the profile's
+ * device. */
+cs_status cs_program_candidates_since(const cs_profile *profile, const cs_program *program,
+                                      int *out) CS_MUST_USE;
 /* May this record be planned with: not rejected, there, workspace within the limit, deterministic
  * if wanted, prepared for `threads` threads (0: any; a candidate without a thread count fits all).
  */

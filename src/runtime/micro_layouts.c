@@ -11,18 +11,20 @@
 static cs_status know_parts(cs_session *session, cs_ways *u) {
   cs_status st = CS_OK;
   char *signature = NULL, *name = NULL;
+  int since = 0;
   cs_strbuf text = {0};
   cs_profile *profile = session->device->profile;
   cs_completion wanted = {.workspace_limit = u->measure.workspace_limit,
                           .threads = u->measure.threads};
   cs_micro_measured measured = {0};
   CS_RETURN_IF_ERROR(cs_program_signature(u->program, true, &signature));
-  cs_strbuf_printf(&text, "%s" CS_PARTS_LOOKED_FOR "%lld bytes%s", signature,
+  cs_strbuf_printf(&text, "%s: parts under %lld bytes%s", signature,
                    (long long)u->measure.workspace_limit,
                    session->settings.options.deterministic ? ", deterministic" : "");
   free(signature);
   CS_RETURN_IF_ERROR(cs_strbuf_take(&text, &name));
-  bool known = cs_op_profile_covers(cs_profile_find(profile, name), &wanted);
+  CS_TRY(st, cs_program_candidates_since(profile, u->program, &since), done);
+  bool known = cs_op_profile_covers_since(cs_profile_find(profile, name), &wanted, since);
   if (cs_may_time_programs(session) && (!known || session->settings.options.refresh)) {
     cs_undivided of = {u->program, u->choices, &u->measure};
     CS_TRY(st, cs_micro_measure(session, &of, &measured), done);

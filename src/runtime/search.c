@@ -280,11 +280,17 @@ done:
   return st;
 }
 
-static bool is_searched(const cs_session *session, const cs_policy_input *input,
-                        const cs_op_profile *known) {
-  cs_completion wanted = {.workspace_limit = input->workspace_limit, .threads = input->max_streams};
-  const cs_session_options *options = &session->settings.options;
-  return !options->refresh && options->search_seconds < 0 && cs_op_profile_covers(known, &wanted);
+/* By a program that knew the candidates there are of its operations. */
+static cs_status is_searched(const cs_search *s, const char *name, bool *out) {
+  const cs_session_options *options = &s->session->settings.options;
+  const cs_op_profile *known = cs_profile_find(s->profile, name);
+  cs_completion wanted = {.workspace_limit = s->input->workspace_limit,
+                          .threads = s->input->max_streams};
+  int since = 0;
+  CS_RETURN_IF_ERROR(cs_program_candidates_since(s->profile, s->input->program, &since));
+  *out = !options->refresh && options->search_seconds < 0 &&
+         cs_op_profile_covers_since(known, &wanted, since);
+  return CS_OK;
 }
 
 cs_status cs_search_schedules(cs_session *session, const cs_policy_input *input) {
@@ -295,12 +301,14 @@ cs_status cs_search_schedules(cs_session *session, const cs_policy_input *input)
   plain.model = NULL; /* what is measured needs no predicted timeline */
   cs_search s = {.session = session, .input = &plain, .limited = input};
   int in_flight = cs_session_in_flight(session);
+  bool searched = false;
   if (options->frozen || options->search_seconds == 0) return CS_OK;
   CS_TRY(st, cs_session_schedules_signature(session, input->program, &signature), done);
   s.signature = signature;
   CS_TRY(st, cs_device_profile(session->device, session->settings.cache_dir, &s.profile), done);
   CS_TRY(st, cs_search_name(session, input, signature, &name), done);
-  if (is_searched(session, input, cs_profile_find(s.profile, name))) goto done;
+  CS_TRY(st, is_searched(&s, name, &searched), done);
+  if (searched) goto done;
   s.name = name;
   s.begun = cs_now_seconds();
   double seconds = options->search_seconds > 0 ? options->search_seconds : CS_SEARCH_SECONDS;

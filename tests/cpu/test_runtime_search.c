@@ -2,6 +2,7 @@
 #define DEVICE_SPEC "cpu"
 #include "cpu/search_fixture.h"
 
+#include "base/file.h"
 #include "runtime/planning.h"
 
 static cs_session_options coselect_options(void) {
@@ -109,6 +110,70 @@ static void test_an_ablation_searches_candidates(void **state) {
   cs_session_destroy(again);
 }
 
+/* The measurements in a folder of their own, in which the search's end is that of a program with
+ * candidates of this version. */
+static void write_older(const char *folder, int version) {
+  char *text = NULL, *path = NULL, mark[32];
+  cs_strbuf name = {0};
+  size_t length = 0;
+  int marks = 0;
+  const char *from = cs_profile_path(test_device->profile);
+  cs_strbuf_printf(&name, "%s/%s", folder, strrchr(from, '/') + 1);
+  assert_ok(cs_strbuf_take(&name, &path));
+  snprintf(mark, sizeof mark, "\"candidates\":%d", CS_CANDIDATES_VERSION);
+  assert_ok(cs_make_directories(folder));
+  assert_ok(cs_file_read(from, 1 << 24, &text, &length));
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+    char *at = strstr(line, "\"op\":\"Schedule ") ? strstr(line, mark) : NULL;
+    marks += at != NULL;
+    if (!at) fprintf(file, "%s\n", line);
+    if (at)
+      fprintf(file, "%.*s\"candidates\":%d%s\n", (int)(at - line), line, version,
+              at + strlen(mark));
+  }
+  assert_int_equal(fclose(file), 0);
+  assert_true(marks > 0);
+  free(text);
+  free(path);
+}
+
+static const char transposed_json[] =
+    "{\"schema\":\"convsched.graph/1\",\"name\":\"transposed\",\"inputs\":[{\"name\":\"x\",\"shape\":"
+    "[\"N\",8,6,6],\"dtype\":\"f32\"}],\"nodes\":[{\"name\":\"t\",\"op\":\"ConvTranspose\",\"inputs\":"
+    "[\"x\"],\"attrs\":{\"out_channels\":8,\"kernel_shape\":[3,3],\"pads\":[1,1,1,1],\"bias\":true}},"
+    MODULE_CONV("b", "x", "8", "3", "1")
+    "{\"name\":\"cat\",\"op\":\"Concat\",\"inputs\":[\"t\",\"b.relu\"],\"attrs\":{\"axis\":1}}],"
+    "\"outputs\":[\"cat\"]}";
+
+/* What was searched before some operation had other candidates is searched again. */
+static void test_other_candidates_are_searched(void **state) {
+  (void)state;
+  cs_session *session = NULL;
+  cs_graph *graph = NULL;
+  cs_session_options options = coselect_options();
+  char folders[2][256];
+  int since = 0;
+  assert_ok(cs_graph_parse(transposed_json, strlen(transposed_json), "transposed.json", &graph));
+  assert_ok(cs_session_create(test_device, graph, &options, &session));
+  assert_ok(cs_program_candidates_since(test_device->profile, session->planned.program, &since));
+  assert_true(since > cs_candidates_since("", "Schedule"));
+  cs_session_destroy(session);
+  for (int older = 0; older < 2; older++) {
+    snprintf(folders[older], sizeof folders[older], "%s/since%d", cache_folder, since - older);
+    write_older(folders[older], since - older);
+  }
+  options.search_seconds = -1;
+  for (int older = 0; older < 2; older++) {
+    options.cache_dir = folders[older];
+    assert_ok(cs_session_create(test_device, graph, &options, &session));
+    assert_int_equal(session->search.searched, older);
+    cs_session_destroy(session);
+  }
+  cs_graph_destroy(graph);
+}
+
 static bool now(void *user) {
   return --*(int *)user < 0;
 }
@@ -129,6 +194,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_what_is_measured_is_kept_and_used),
       cmocka_unit_test(test_an_ablation_searches_candidates),
+      cmocka_unit_test(test_other_candidates_are_searched),
       cmocka_unit_test(test_no_time_no_search),
       cmocka_unit_test(test_interrupted),
   };

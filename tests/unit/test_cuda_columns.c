@@ -1,34 +1,12 @@
 /* Transposed convolutions as products of columns, without a GPU: which inputs reach an output, and
  * that the product which cuBLASLt is asked for, and gathering its columns, are the operation. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-/* cmocka needs the ones above first. */
-#include <cmocka.h>
+#include "values_fixture.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "backend/cuda/columns_exec.h"
-#include "backend/reference/reference.h"
-
-static void ok(cs_status st) {
-  if (st != CS_OK) fail_msg("%s", cs_status_message(st));
-}
-
-static void *zeros(int64_t n, size_t size) {
-  void *memory = calloc((size_t)n, size);
-  assert_non_null(memory);
-  return memory;
-}
-
-static int64_t count(const cs_shape *shape) {
-  int64_t n = 1;
-  for (int i = 0; i < shape->rank; i++) n *= shape->dims[i];
-  return n;
-}
 
 typedef struct layer {
   int64_t n, c, h, w, k;
@@ -135,26 +113,6 @@ static void gather(const cs_op_desc *desc, const cs_columns *c, const float *val
             }
           y[cs_tensor_offset4(&desc->output, n, k, oy, ox)] = sum;
         }
-}
-
-static float *random_values(int64_t n, uint64_t stream) {
-  float *values = zeros(n, sizeof *values);
-  cs_rng rng;
-  cs_rng_init(&rng, 5, stream);
-  cs_rng_fill_normal(&rng, values, n, 0.0, 1.0);
-  return values;
-}
-
-static double *reference_of(const cs_op_desc *d, const float *x, const float *weight,
-                            const float *bias) {
-  int64_t n_x = count(&d->inputs[0].shape);
-  int64_t n_y = count(&d->output.shape);
-  double *input = zeros(n_x, sizeof *input), *value = zeros(n_y, sizeof *value);
-  for (int64_t i = 0; i < n_x; i++) input[i] = (double)x[i];
-  const double *inputs[] = {input};
-  ok(cs_reference_run(d, inputs, weight, bias, value, NULL, 1));
-  free(input);
-  return value;
 }
 
 /* By a rung of our own (rows), or what cuBLASLt would be asked for. */

@@ -1,36 +1,12 @@
 /* Winograd's way without a GPU: the kernels' steps with their transforms, on what is packed for
  * them, are the convolution; its workspace; what is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-/* cmocka needs the ones above first. */
-#include <cmocka.h>
+#include "values_fixture.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "backend/cuda/winograd_exec.h"
-#include "backend/reference/reference.h"
-
-static void ok(cs_status st) {
-  if (st != CS_OK) fail_msg("%s", cs_status_message(st));
-}
-
-static void *zeros(int64_t n, size_t size) {
-  void *memory = calloc((size_t)n, size);
-  assert_non_null(memory);
-  return memory;
-}
-
-static float *random_values(int64_t n, uint64_t stream) {
-  float *values = zeros(n, sizeof *values);
-  cs_rng rng;
-  cs_rng_init(&rng, 11, stream);
-  cs_rng_fill_normal(&rng, values, n, 0.0, 1.0);
-  return values;
-}
 
 typedef struct layer {
   int64_t n, c, h, w, k, pads[4];
@@ -147,28 +123,21 @@ static void compute(const cs_op_desc *d, const char *id, const float *x, const f
   free(workspace);
 }
 
-static int64_t count(const cs_shape *s) {
-  return s->dims[0] * s->dims[1] * s->dims[2] * s->dims[3];
-}
-
 /* Largest difference over the largest value. */
 static double error_of(const layer *l, const char *id, bool has_bias) {
   cs_op_desc d = desc_of(l, has_bias);
-  int64_t n_x = count(&d.inputs[0].shape);
   int64_t n_y = count(&d.output.shape);
-  float *x = random_values(n_x, 1), *weight = random_values(cs_op_weight_elements(&d), 2);
-  float *bias = has_bias ? random_values(l->k, 3) : NULL, *y = zeros(n_y, sizeof *y);
-  double *input = zeros(n_x, sizeof *input), *wanted = zeros(n_y, sizeof *wanted);
-  const double *inputs[] = {input};
+  float *x = random_values(count(&d.inputs[0].shape), 1), *y = zeros(n_y, sizeof *y);
+  float *weight = random_values(cs_op_weight_elements(&d), 2);
+  float *bias = has_bias ? random_values(l->k, 3) : NULL;
+  double *wanted = reference_of(&d, x, weight, bias);
   double worst = 0, largest = 0;
-  for (int64_t i = 0; i < n_x; i++) input[i] = (double)x[i];
-  ok(cs_reference_run(&d, inputs, weight, bias, wanted, NULL, 1));
   compute(&d, id, x, weight, bias, y);
   for (int64_t i = 0; i < n_y; i++) {
     worst = fmax(worst, fabs((double)y[i] - wanted[i]));
     largest = fmax(largest, fabs(wanted[i]));
   }
-  free(x), free(weight), free(bias), free(y), free(input), free(wanted);
+  free(x), free(weight), free(bias), free(y), free(wanted);
   return worst / largest;
 }
 
@@ -206,8 +175,39 @@ static void a_limit_leaves_out_what_does_not_fit(void **state) {
       assert_true(list.items[j].notes & CS_NOTE_WINOGRAD);
       assert_true(list.items[j].deterministic);
       assert_int_equal(list.items[j].workspace_bytes, j + 1 == list.n ? four : two);
+      cs_exec e = {.kind = CS_EXEC_WINOGRAD, .id = list.items[j].id, .desc = d};
+      ok(cs_winograd_prepare(&e)); /* what is offered is prepared, with as much */
+      assert_int_equal(e.workspace_bytes, list.items[j].workspace_bytes);
     }
     cs_candidate_list_free(&list);
+  }
+}
+
+/* ---- Vectors that outputs leave in ---- */
+
+static void outputs_leave_in_vectors_that_hold(void **state) {
+  (void)state;
+  /* Strides of 9 images' planes of 8 filters; alignment in bytes; outputs together, of tiles 4 × 4
+   * and 2 × 2. */
+  static const struct {
+    int64_t width, strides[4], alignment;
+    int four, two;
+  } cases[] = {
+      {8, {512, 64, 8, 1}, 256, 4, 2},   {6, {288, 36, 6, 1}, 256, 2, 2},
+      {7, {336, 42, 7, 1}, 256, 1, 1},   {1, {48, 6, 1, 1}, 256, 1, 1},
+      {8, {512, 64, 8, 1}, 8, 2, 2},     {8, {512, 64, 8, 1}, 4, 1, 1},
+      {8, {514, 64, 8, 1}, 256, 2, 2},   {8, {512, 63, 8, 1}, 256, 1, 1},
+      {8, {512, 64, 10, 1}, 256, 2, 2},  {4, {512, 64, 8, 2}, 256, 1, 1},
+      {8, {-512, 64, -8, 1}, 256, 4, 2}, {8, {512, 64, 8, -1}, 256, 1, 1},
+      {12, {1024, 96, 12, 1}, 16, 4, 2},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    cs_tensor_desc y = {.shape = {4, {9, 8, 6, cases[i].width}}, .alignment = cases[i].alignment};
+    memcpy(y.strides, cases[i].strides, sizeof cases[i].strides);
+    cs_winograd four = {.m = 4}, two = {.m = 2};
+    int found[2] = {cs_winograd_vector(&four, &y), cs_winograd_vector(&two, &y)};
+    if (found[0] != cases[i].four || found[1] != cases[i].two)
+      fail_msg("case %zu: vectors of %d and %d", i, found[0], found[1]);
   }
 }
 
@@ -244,16 +244,57 @@ static void what_has_no_tiles_is_refused(void **state) {
   few.c = 3;
   d = desc_of(&few, true);
   expect_refused(&d, "of few channels");
-  layer huge = {1 << 20, 64, 56, 56, 64, {1, 1, 1, 1}};
-  d = desc_of(&huge, true);
-  expect_refused(&d, "too large");
+}
+
+/* Indices of threads, extents and pads are 32-bit numbers. */
+static void what_is_too_large_is_refused(void **state) {
+  (void)state;
+  static const layer large[] = {
+      {1 << 20, 64, 56, 56, 64, {1, 1, 1, 1}},
+      {1, 8, 1, 8, 8, {1 << 30, 1, 1, 1}},   /* rows of padding alone */
+      {1, 8, 8, 1, 8, {1, INT32_MAX, 1, 1}}, /* the format's largest pad */
+      {1, (1 << 20) + 1, 1, 1, 8, {1, 1, 1, 1}},
+      {1, 8, 1, 1, (1 << 20) + 1, {1, 1, 1, 1}},
+      {1 << 27, 8, 1, 1, 8, {1, 1, 1, 1}}, /* 2^30 tiles of channels */
+  };
+  for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
+    cs_op_desc d = desc_of(&large[i], true);
+    expect_refused(&d, "too large");
+  }
+  layer most = {(1 << 27) - 1, 8, 1, 1, 8, {1, 1, 1, 1}};
+  cs_op_desc d = desc_of(&most, true);
+  cs_winograd w;
+  assert_null(cs_winograd_make(&d, "cuda.winograd.v1-4x4", &w));
+  assert_int_equal(w.pitch, 1 << 27);
+  assert_int_equal(cs_winograd_workspace(&w), 36LL * 16 * 4 * (1 << 27));
+}
+
+/* Its layout may be another's than the output's. */
+static void residuals_are_planes_or_rows(void **state) {
+  (void)state;
+  cs_winograd w;
+  cs_op_desc d = desc_of(&layers[0], true);
+  d.n_inputs = 2, d.has_residual = true;
+  for (cs_layout layout = 0; layout < CS_LAYOUT_COUNT; layout++) {
+    d.inputs[1] = cs_tensor_dense(&d.output.shape, CS_DTYPE_F32, layout);
+    if (cs_layout_granule(layout) == 1) {
+      assert_null(cs_winograd_make(&d, "cuda.winograd.v1-4x4", &w));
+    } else {
+      expect_refused(&d, "of another type or a blocked layout");
+    }
+  }
+  d.inputs[1] = cs_tensor_dense(&d.output.shape, CS_DTYPE_F16, CS_LAYOUT_NCHW);
+  expect_refused(&d, "of another type or a blocked layout");
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_steps_are_the_convolution),
       cmocka_unit_test(a_limit_leaves_out_what_does_not_fit),
+      cmocka_unit_test(outputs_leave_in_vectors_that_hold),
       cmocka_unit_test(what_has_no_tiles_is_refused),
+      cmocka_unit_test(what_is_too_large_is_refused),
+      cmocka_unit_test(residuals_are_planes_or_rows),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -322,35 +322,6 @@ static void test_coverage(void **state) {
   cs_profile_close(profile);
 }
 
-/* A later version that brought other operations candidates leaves what covers this one. */
-static void test_candidates_since(void **state) {
-  (void)state;
-  const char *dense =
-                 "Conv f16 x=1x32x8x8/nhwc y=1x32x8x8/nhwc k=3x3 s=1x1 p=1,1,1,1 d=1x1 g=1 bias",
-             *plain = "Conv f16 x=1x32x8x8/nhwc y=1x32x8x8/nhwc k=3x3 s=1x1 p=1,1,1,1 d=1x1 g=1",
-             *depthwise =
-                 "Conv f16 x=1x32x8x8/nhwc y=1x32x8x8/nhwc k=3x3 s=1x1 p=1,1,1,1 d=1x1 g=32";
-  assert_int_equal(cs_candidates_since(dense), 6);
-  assert_int_equal(cs_candidates_since(plain), 6);
-  assert_int_equal(cs_candidates_since(depthwise), 8);
-  assert_int_equal(cs_candidates_since("Schedule f32 n=2 00ff: parts under 67108864 bytes"),
-                   CS_CANDIDATES_VERSION);
-  assert_int_equal(
-      cs_candidates_since("Conv f32 x=1x8x8x8/nchw y=1x8x8x8/nchw k=3x3 s=1x1 p=1,1,1,1 d=1x1 g=1"),
-      11);
-  assert_int_equal(
-      cs_candidates_since("Conv f32 x=1x8x8x8/nhwc y=1x8x8x8/nhwc k=3x3 s=1x1 p=1,1,1,1 d=1x1 g=1"),
-      6);
-  assert_int_equal(
-      cs_candidates_since("Conv f32 x=1x8x8x8/nchw y=1x8x8x8/nchw k=3x3 s=1x1 p=1,1,1,1 d=1x1 g=8"),
-      8);
-  assert_int_equal(cs_candidates_since("ConvTranspose f32 x=1x32x4x4/nhwc y=1x16x8x8/nhwc g=1"),
-                   10);
-  assert_int_equal(cs_candidates_since("Gemm f32 x=1x32/nchw y=1x16/nchw k=16"), 10);
-  assert_int_equal(cs_candidates_since("MaxPool f16 x=1x32x8x8/nhwc y=1x32x4x4/nhwc"), 6);
-  assert_int_equal(cs_candidates_since("Schedule f16 n=56 6ab1554c5b397a42"), 6);
-}
-
 /* Of an enumeration by a program that knew fewer candidates (lines that do not say: version 1) only
  * the measurements count. */
 static void test_older_candidates_do_not_cover(void **state) {
@@ -446,7 +417,6 @@ int main(void) {
       TEST(test_compaction),
       TEST(test_loading_is_fast),
       TEST(test_coverage),
-      cmocka_unit_test(test_candidates_since),
       TEST(test_older_candidates_do_not_cover),
       TEST(test_damaged_records_are_not_covered),
       TEST(test_admission),

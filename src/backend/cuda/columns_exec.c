@@ -29,20 +29,16 @@ const char *cs_columns_id_parse(const char *id, int *pieces) {
 
 static cs_status add_product(const cs_columns *columns, const cs_candidate *product,
                              cs_candidate_list *out) {
-  char id[512];
-  cs_status st = CS_OK;
+  char id[512], family[] = FAMILY;
   cs_candidate candidate = {
+      .id = id,
+      .family = family,
       .deterministic = product->deterministic,
       .notes = product->notes,
       .fused = true,
       .workspace_bytes = cs_columns_bytes(columns) + product->workspace_bytes};
   snprintf(id, sizeof(id), CS_COLUMNS_PREFIX "%d:%s", columns->pieces, product->id);
-  CS_TRY(st, cs_strdup_to(id, &candidate.id), done);
-  CS_TRY(st, cs_strdup_to(FAMILY, &candidate.family), done);
-  CS_TRY(st, cs_candidate_list_add(out, &candidate), done);
-done:
-  cs_candidate_clear(&candidate);
-  return st;
+  return cs_candidate_list_add_copy(out, &candidate);
 }
 
 static cs_status add_pieces(cs_cuda_backend *cuda, const cs_op_desc *desc,
@@ -84,20 +80,15 @@ cs_status cs_columns_enumerate(cs_cuda_backend *cuda, const cs_op_desc *desc,
 
 static cs_status add_scatter(const cs_op_desc *desc, const cs_enumerate_options *options,
                              cs_candidate_list *out) {
-  static const char family[] = "cuda.convtranspose_scatter";
-  cs_status st = CS_OK;
-  cs_candidate candidate = {.fused = true}; /* additions come in any order */
+  char id[] = CS_CUDA_SCATTER_ID, family[] = "cuda.convtranspose_scatter";
+  /* Not deterministic: additions come in any order. */
+  cs_candidate candidate = {.id = id, .family = family, .fused = true};
   if (options->deterministic || !cs_baseline_is_wanted(options, family) ||
       !cs_cuda_scatter_takes(desc))
     return CS_OK;
   candidate.workspace_bytes = cs_cuda_scatter_workspace(desc);
   if (candidate.workspace_bytes > options->workspace_limit) return CS_OK;
-  CS_TRY(st, cs_strdup_to(CS_CUDA_SCATTER_ID, &candidate.id), done);
-  CS_TRY(st, cs_strdup_to(family, &candidate.family), done);
-  CS_TRY(st, cs_candidate_list_add(out, &candidate), done);
-done:
-  cs_candidate_clear(&candidate);
-  return st;
+  return cs_candidate_list_add_copy(out, &candidate);
 }
 
 /* The rows that the product of a piece is of; false: its pixels are planes. */

@@ -9,6 +9,7 @@
 #define TILE_ALIGNMENT 32
 #define FILTER_ALIGNMENT 4
 #define PART_ALIGNMENT 256
+#define RUN 16              /* filters packed together: a cache line */
 #define MOST_ROWS (1 << 20) /* channels and filters: tiles of them are a grid's extent */
 
 static const struct {
@@ -76,6 +77,16 @@ const char *cs_winograd_make(const cs_op_desc *desc, const char *id, cs_winograd
   return NULL;
 }
 
+int cs_winograd_vector(const cs_winograd *w, const cs_tensor_desc *y) {
+  const int64_t *s = y->strides;
+  for (int v = w->m; v > 1; v /= 2) {
+    bool whole = y->shape.dims[3] % v == 0 && s[3] == 1 && s[0] % v == 0 && s[1] % v == 0 &&
+                 s[2] % v == 0 && y->alignment % (v * (int64_t)sizeof(float)) == 0;
+    if (whole) return v;
+  }
+  return 1;
+}
+
 static int64_t rows_bytes(const cs_winograd *w, int64_t rows, int64_t pitch) {
   return cs_round_up(w->n * w->n * rows * pitch * (int64_t)sizeof(float), PART_ALIGNMENT);
 }
@@ -119,14 +130,23 @@ static void transform_filter(int m, const float taps[9], float *out, int64_t ste
           (float)(rows[i][0] * at[j][0] + rows[i][1] * at[j][1] + rows[i][2] * at[j][2]);
 }
 
+/* Filters k … k + n - 1 of channel c, which lie side by side in each of the n² matrices. */
+static void pack_run(const cs_winograd *w, const float *weight, int64_t c, int64_t k, int64_t n,
+                     float *filters) {
+  float run[CS_WINOGRAD_MOST * CS_WINOGRAD_MOST][RUN];
+  for (int64_t i = 0; i < n; i++)
+    transform_filter(w->m, weight + ((k + i) * w->channels + c) * 9, &run[0][i], RUN);
+  for (int64_t p = 0; p < w->n * w->n; p++)
+    memcpy(filters + (p * w->channels + c) * w->filter_pitch + k, run[p],
+           (size_t)n * sizeof(float));
+}
+
 void cs_winograd_pack(const cs_winograd *w, const float *weight, const float *bias,
                       void *host_out) {
-  float *filters = host_out;
   memset(host_out, 0, (size_t)cs_winograd_filters_bytes(w));
-  for (int64_t k = 0; k < w->filters; k++)
-    for (int64_t c = 0; c < w->channels; c++)
-      transform_filter(w->m, weight + (k * w->channels + c) * 9, filters + c * w->filter_pitch + k,
-                       w->channels * w->filter_pitch);
+  for (int64_t c = 0; c < w->channels; c++)
+    for (int64_t k = 0; k < w->filters; k += RUN)
+      pack_run(w, weight, c, k, cs_min_i64(RUN, w->filters - k), host_out);
   if (!bias) return;
   memcpy((char *)host_out + cs_winograd_filters_bytes(w), bias, (size_t)w->filters * sizeof(*bias));
 }

@@ -254,17 +254,6 @@ __global__ void __launch_bounds__(kThreads)
 
 /* ---- Host ---- */
 
-/* Outputs that leave together. */
-int vector_of(const cs_tensor_desc *y, int m) {
-  const int64_t *s = y->strides;
-  for (int v = m; v > 1; v /= 2) {
-    bool fits = y->shape.dims[3] % v == 0 && s[3] == 1 && s[0] % v == 0 && s[1] % v == 0 &&
-                s[2] % v == 0 && y->alignment % (v * (int64_t)sizeof(float)) == 0;
-    if (fits) return v;
-  }
-  return 1;
-}
-
 template <int M>
 cs_status launch_forth(const cs_op_desc *desc, const cs_winograd *w,
                        const cs_winograd_arrays *arrays, cudaStream_t stream) {
@@ -312,7 +301,7 @@ cs_status launch_back(const cs_op_desc *desc, const cs_winograd *w,
 template <int M>
 cs_status launch_back(const cs_op_desc *desc, const cs_winograd *w,
                       const cs_winograd_arrays *arrays, cudaStream_t stream) {
-  int vector = vector_of(&desc->output, M);
+  int vector = cs_winograd_vector(w, &desc->output);
   if constexpr (M == 4)
     if (vector == 4) return launch_back<M, 4>(desc, w, arrays, stream);
   if (vector == 2) return launch_back<M, 2>(desc, w, arrays, stream);

@@ -81,6 +81,8 @@ typedef struct cs_winograd {
 const char *cs_winograd_id(int index); /* NULL: no more */
 /* NULL; or why this is no such operation (a static text). */
 const char *cs_winograd_make(const cs_op_desc *desc, const char *id, cs_winograd *out) CS_MUST_USE;
+/* How many of a row's outputs are stored together: a divisor of m. */
+int cs_winograd_vector(const cs_winograd *w, const cs_tensor_desc *y);
 /* Bytes, multiples of 256: transformed tiles [n²][channel][tile], then sums [n²][filter][tile]. */
 int64_t cs_winograd_tiles_bytes(const cs_winograd *w);
 int64_t cs_winograd_workspace(const cs_winograd *w);

@@ -1,29 +1,20 @@
 #include "backend/cuda/winograd_exec.h"
 
-#include <string.h>
-
-static cs_status add(const char *id, int64_t workspace_bytes, cs_candidate_list *out) {
-  cs_status st = CS_OK;
-  cs_candidate candidate = {.deterministic = true,
-                            .fused = true,
-                            .notes = CS_NOTE_WINOGRAD,
-                            .workspace_bytes = workspace_bytes};
-  CS_TRY(st, cs_strdup_to(id, &candidate.id), done);
-  CS_TRY(st, cs_strdup_to(CS_WINOGRAD_FAMILY, &candidate.family), done);
-  CS_TRY(st, cs_candidate_list_add(out, &candidate), done);
-done:
-  cs_candidate_clear(&candidate);
-  return st;
-}
-
 cs_status cs_winograd_enumerate(const cs_op_desc *desc, const cs_enumerate_options *options,
                                 cs_candidate_list *out) {
   cs_winograd w;
+  char family[] = CS_WINOGRAD_FAMILY;
   for (int i = 0; cs_winograd_id(i); i++) {
     if (cs_winograd_make(desc, cs_winograd_id(i), &w)) continue;
     int64_t bytes = cs_winograd_workspace(&w);
     if (bytes > options->workspace_limit) continue;
-    CS_RETURN_IF_ERROR(add(cs_winograd_id(i), bytes, out));
+    cs_candidate candidate = {.id = (char *)(uintptr_t)cs_winograd_id(i),
+                              .family = family,
+                              .deterministic = true,
+                              .fused = true,
+                              .notes = CS_NOTE_WINOGRAD,
+                              .workspace_bytes = bytes};
+    CS_RETURN_IF_ERROR(cs_candidate_list_add_copy(out, &candidate));
   }
   return CS_OK;
 }

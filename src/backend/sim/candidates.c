@@ -76,14 +76,11 @@ cs_status sim_enumerate(cs_backend *backend, const cs_op_desc *desc,
   cs_status st = find((sim_backend *)backend, desc, &signature, &known);
   for (int r = 0; st == CS_OK && known && r < known->n_records; r++) {
     const cs_record *record = &known->records[r];
-    cs_candidate copy = {0};
     if (!cs_record_admissible(record, options->workspace_limit, options->deterministic,
                               options->threads)) {
       continue;
     }
-    st = cs_candidate_copy(&record->candidate, &copy);
-    if (st == CS_OK) st = cs_candidate_list_add(out, &copy);
-    cs_candidate_clear(&copy);
+    st = cs_candidate_list_add_copy(out, &record->candidate);
   }
   free(signature);
   return st;
