@@ -100,10 +100,10 @@ class Merge(CommandTest):
             tasks[position] = {**tasks[position], **change}
             (self.folder / "bad.json").write_text(json.dumps({**plan, "tasks": tasks}))
             self.refused(self.sim("run", "--plan", "bad.json"), BAD_INPUT, f"$.tasks[{position}].merged", wanted)
-        split = {"parts": [100, 33], "streams": [0] * plan["streams"]}
-        (self.folder / "bad.json").write_text(json.dumps({**plan, "split": split}))
-        self.refused(self.sim("run", "--plan", "bad.json"), BAD_INPUT, "$.split.parts", "together 133 SMs",
-                     "at most the device's 132")
+        for parts, wanted in (([104, 32], "part 1 has 32 units where 28 of the 132"), ([100, 32], "in steps of 8")):
+            split = {"parts": parts, "streams": [0] * plan["streams"]}
+            (self.folder / "bad.json").write_text(json.dumps({**plan, "split": split}))
+            self.refused(self.sim("run", "--plan", "bad.json"), BAD_INPUT, "$.split.parts", wanted)
 
 
 if __name__ == "__main__":
