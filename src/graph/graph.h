@@ -139,6 +139,8 @@ bool cs_graph_is_row_major(const cs_graph *graph, int value);
  * Concat along the channels takes a blocked layout only if every boundary between its inputs is a
  * multiple of the layout's granule. */
 bool cs_graph_layout_allowed(const cs_graph *graph, int value, cs_layout layout);
+/* out[n_values]: `layout` wherever it is allowed, else NCHW. */
+void cs_graph_uniform_layouts(const cs_graph *graph, cs_layout layout, cs_layout *out);
 
 /* A Slice of neighbouring channels, in a layout in whose blocks they begin and end: a view of its
  * input, where that has the layout and the result needs no bytes of its own. */

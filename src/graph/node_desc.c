@@ -57,6 +57,12 @@ bool cs_graph_layout_allowed(const cs_graph *graph, int value, cs_layout layout)
   return true;
 }
 
+void cs_graph_uniform_layouts(const cs_graph *graph, cs_layout layout, cs_layout *out) {
+  for (int v = 0; v < graph->n_values; v++) {
+    out[v] = cs_graph_layout_allowed(graph, v, layout) ? layout : CS_LAYOUT_NCHW;
+  }
+}
+
 bool cs_node_is_channel_view(const cs_graph *graph, const cs_node *node, cs_layout layout) {
   const cs_slice_attrs *slice = &node->attrs.slice;
   const cs_shape *in = &graph->values[node->inputs[0]].shape;

@@ -49,9 +49,7 @@ static cs_status add_operation(const cs_report_input *input, const cs_task *task
 static cs_status add_layout(const cs_report_input *input, cs_layout wanted, cs_layout *layouts,
                             cs_report_node *items) {
   const cs_graph *graph = input->graph;
-  for (int v = 0; v < graph->n_values; v++) {
-    layouts[v] = cs_graph_layout_allowed(graph, v, wanted) ? wanted : CS_LAYOUT_NCHW;
-  }
+  cs_graph_uniform_layouts(graph, wanted, layouts);
   cs_program *program = NULL;
   CS_RETURN_IF_ERROR(cs_program_lower(graph, input->precision, layouts, &program));
   cs_status st = CS_OK;

@@ -110,9 +110,7 @@ static cs_status measure_layout(bench *b, cs_layout layout) {
   cs_program *program = NULL;
   cs_layout *layouts = cs_calloc((size_t)graph->n_values, sizeof *layouts);
   if (!layouts) return cs_no_memory("layouts", (size_t)graph->n_values * sizeof *layouts);
-  for (int v = 0; v < graph->n_values; v++) {
-    layouts[v] = cs_graph_layout_allowed(graph, v, layout) ? layout : CS_LAYOUT_NCHW;
-  }
+  cs_graph_uniform_layouts(graph, layout, layouts);
   cs_status st = cs_program_lower(graph, b->session->settings.options.precision, layouts, &program);
   if (st == CS_OK) st = measure_program(b, program);
   cs_program_destroy(program);

@@ -194,9 +194,7 @@ cs_status cs_choose_program(cs_session *session, const cs_measure_options *measu
     goto done;
   }
   for (int a = 0; a < n_available; a++) {
-    for (int v = 0; v < graph->n_values; v++) {
-      layouts[v] = cs_graph_layout_allowed(graph, v, available[a]) ? available[a] : CS_LAYOUT_NCHW;
-    }
+    cs_graph_uniform_layouts(graph, available[a], layouts);
     CS_TRY(st, try_layouts(&search, layouts, true, available[a], &failure), done);
   }
   if (!search.best) {

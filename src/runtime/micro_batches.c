@@ -74,18 +74,22 @@ static void divided_free(divided *d) {
 
 /* out->division stays NULL where too little is expected. */
 static cs_status divide(const cs_session *session, const cs_ways *u, int streams, divided *out) {
-  cs_micro_result result;
-  CS_RETURN_IF_ERROR(cs_ways_solve(session, u, streams, &result));
+  cs_micro_result at_once = {0};
+  const cs_micro_result *result = &u->in_turn;
+  if (streams > 1) {
+    CS_RETURN_IF_ERROR(cs_ways_solve(session, u, streams, &at_once));
+    result = &at_once;
+  }
   cs_status st = CS_OK;
   const cs_graph *graph = u->program->graph;
   out->trial = (cs_micro_trial){.streams = streams,
-                                .whole_us = result.whole_us,
-                                .divided_us = result.us,
-                                .cache_us = result.cache_us};
-  if (result.us > (1 - LEAST_EXPECTED) * result.whole_us) goto done;
+                                .whole_us = result->whole_us,
+                                .divided_us = result->us,
+                                .cache_us = result->cache_us};
+  if (result->us > (1 - LEAST_EXPECTED) * result->whole_us) goto done;
   CS_TRY(st, cs_division_create(graph, &out->division), done);
   for (int t = 0; t < u->program->n_tasks; t++) {
-    const cs_micro_parts *parts = &result.parts[t];
+    const cs_micro_parts *parts = &result->parts[t];
     if (parts->n < 2 || parts->n > CS_MOST_PARTS) continue;
     CS_TRY(st,
            cs_division_set(out->division, graph, u->program->tasks[t].node, parts->sizes, parts->n),
@@ -97,7 +101,7 @@ static cs_status divide(const cs_session *session, const cs_ways *u, int streams
     out->division = NULL;
   }
 done:
-  cs_micro_result_free(&result);
+  cs_micro_result_free(&at_once);
   return st;
 }
 

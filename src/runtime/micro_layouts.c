@@ -1,5 +1,6 @@
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "runtime/micro_ways.h"
 #include "runtime/search.h"
@@ -40,26 +41,22 @@ done:
 /* The program in these layouts takes the place of `best` where its division is expected to take
  * less. `most_us`: what it may take undivided, to be looked at. */
 static cs_status try_layouts(cs_session *session, const cs_layout *layouts,
-                             const cs_measure_options *measure, double most_us, cs_ways *best,
-                             double *best_us) {
+                             const cs_measure_options *measure, double most_us, cs_ways *best) {
   cs_ways u = {0};
-  cs_micro_result result = {0};
   cs_status st = CS_OK;
   CS_TRY(st, cs_ways_open(session, layouts, measure, &u), done);
   if (cs_program_cost(u.program, u.choices) > most_us) goto done;
   CS_TRY(st, know_parts(session, &u), done);
-  CS_TRY(st, cs_ways_solve(session, &u, 1, &result), done);
+  CS_TRY(st, cs_ways_solve(session, &u, 1, &u.in_turn), done);
   cs_log(&session->device->logger, CS_LOG_DEBUG,
          "micro-batches: layouts in which the operations take %.1f us: %.1f us expected",
-         result.whole_us, result.us);
-  if (!best->program || result.us < *best_us) {
+         u.in_turn.whole_us, u.in_turn.us);
+  if (!best->program || u.in_turn.us < best->in_turn.us) {
     cs_ways worse = *best;
     *best = u;
-    *best_us = result.us;
     u = worse;
   }
 done:
-  cs_micro_result_free(&result);
   cs_ways_close(&u);
   return st;
 }
@@ -77,18 +74,17 @@ cs_status cs_ways_in_best_layouts(cs_session *session, const cs_measure_options 
   cs_backend *backend = session->device->backend;
   cs_layout available[CS_MAX_DEVICE_LAYOUTS];
   int n = backend->vtable->layouts(backend, session->settings.options.precision, available);
-  double us = INFINITY;
-  CS_RETURN_IF_ERROR(
-      try_layouts(session, session->planned.program->layouts, measure, INFINITY, out, &us));
+  const cs_layout *planned = session->planned.program->layouts;
+  CS_RETURN_IF_ERROR(try_layouts(session, planned, measure, INFINITY, out));
   double most_us = LAYOUT_WITHIN * cs_program_cost(out->program, out->choices);
-  cs_layout *layouts = cs_calloc((size_t)graph->n_values, sizeof *layouts);
-  if (!layouts) return cs_no_memory("layouts", (size_t)graph->n_values * sizeof *layouts);
+  const size_t bytes = (size_t)graph->n_values * sizeof(cs_layout);
+  cs_layout *layouts = cs_calloc(1, bytes);
+  if (!layouts) return cs_no_memory("layouts", bytes);
   cs_status st = CS_OK;
   for (int a = 0; a < n && st == CS_OK; a++) {
-    for (int v = 0; v < graph->n_values; v++) {
-      layouts[v] = cs_graph_layout_allowed(graph, v, available[a]) ? available[a] : CS_LAYOUT_NCHW;
-    }
-    st = cs_micro_pass_over(try_layouts(session, layouts, measure, most_us, out, &us));
+    cs_graph_uniform_layouts(graph, available[a], layouts);
+    if (memcmp(layouts, planned, bytes) == 0) continue; /* looked at already */
+    st = cs_micro_pass_over(try_layouts(session, layouts, measure, most_us, out));
   }
   free(layouts);
   return st;

@@ -9,6 +9,7 @@ void cs_ways_close(cs_ways *u) {
   for (int t = 0; u->ways && t < u->program->n_tasks; t++) free(u->ways[t]);
   free(u->ways);
   free(u->ops);
+  cs_micro_result_free(&u->in_turn);
   cs_program_destroy(u->program);
   *u = (cs_ways){0};
 }

@@ -12,6 +12,7 @@ typedef struct cs_ways {
   cs_measure_options measure;
   cs_micro_op *ops; /* per task; NULL: not found yet */
   cs_micro_way **ways;
+  cs_micro_result in_turn; /* the best division on one stream, where that was looked for */
 } cs_ways;
 
 /* ---- micro_ways.c ---- */

@@ -119,9 +119,7 @@ static cs_status measure_nodes(cs_model_profiling *p) {
   cs_layout *layouts = cs_calloc((size_t)graph->n_values, sizeof *layouts);
   if (!layouts) return cs_no_memory("layouts", (size_t)graph->n_values * sizeof *layouts);
   for (int a = 0; a < n && st == CS_OK; a++) {
-    for (int v = 0; v < graph->n_values; v++) {
-      layouts[v] = cs_graph_layout_allowed(graph, v, available[a]) ? available[a] : CS_LAYOUT_NCHW;
-    }
+    cs_graph_uniform_layouts(graph, available[a], layouts);
     st = measure_layout(p, layouts, &best_us);
   }
   free(layouts);
