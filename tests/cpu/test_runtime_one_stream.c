@@ -16,18 +16,7 @@ static const char chain_json[] =
     MODULE_CONV("c", "b.relu", "64", "3", "1")
     "{\"name\":\"gap\",\"op\":\"GlobalAveragePool\",\"inputs\":[\"c.relu\"]}],\"outputs\":[\"gap\"]}";
 
-static cs_graph *chain;
-
-static int open_chain(void **state) {
-  int failed = open_all(state);
-  if (!failed) assert_ok(cs_graph_parse(chain_json, strlen(chain_json), "chain.json", &chain));
-  return failed;
-}
-
-static int close_chain(void **state) {
-  cs_graph_destroy(chain);
-  return close_all(state);
-}
+#include "chain_fixture.h"
 
 static cs_session *open_session(const cs_graph *graph, bool frozen) {
   cs_session *session = NULL;

@@ -13,21 +13,10 @@
 
 #include "base/file.h"
 #include "runtime/micro_batches.h"
+#include "unit/status_checks.h"
 
 #define MIB ((int64_t)1 << 20)
 #define IDENTITY "Handmade; driver 1"
-
-static void ok(cs_status st) {
-  if (st != CS_OK) fail_msg("%s", cs_status_message(st));
-}
-
-static void fails(cs_status st, cs_code code, const char *text) {
-  if (cs_status_code(st) != code || !strstr(cs_status_message(st), text)) {
-    fail_msg("found code %d: %s; wanted code %d: %s", (int)cs_status_code(st),
-             cs_status_message(st), (int)code, text);
-  }
-  cs_status_free(st);
-}
 
 /* Three convolutions, each as the one before. */
 static const char chain[] =

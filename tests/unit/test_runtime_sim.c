@@ -11,20 +11,9 @@
 #include <cmocka.h>
 
 #include "runtime/session.h"
+#include "unit/status_checks.h"
 
 #define PROFILES CS_SOURCE_DIR "/tests/data/profiles/"
-
-static void ok(cs_status st) {
-  if (st != CS_OK) fail_msg("%s", cs_status_message(st));
-}
-
-static void fails(cs_status st, cs_code code, const char *text) {
-  if (cs_status_code(st) != code || !strstr(cs_status_message(st), text)) {
-    fail_msg("found code %d: %s; wanted code %d: %s", (int)cs_status_code(st),
-             cs_status_message(st), (int)code, text);
-  }
-  cs_status_free(st);
-}
 
 typedef struct fixture {
   cs_device *device;

@@ -15,21 +15,10 @@
 #include "graph/lower.h"
 #include "graph/program.h"
 #include "profiler/profile.h"
+#include "unit/status_checks.h"
 
 #define RECORDED CS_SOURCE_DIR "/tests/data/profiles/h100-f16-b1.jsonl.gz"
 #define LIMIT (INT64_C(256) << 20)
-
-static void ok(cs_status st) {
-  if (st != CS_OK) fail_msg("%s", cs_status_message(st));
-}
-
-static void fails(cs_status st, cs_code code, const char *text) {
-  if (cs_status_code(st) != code || !strstr(cs_status_message(st), text)) {
-    fail_msg("found code %d: %s; wanted code %d: %s", (int)cs_status_code(st),
-             cs_status_message(st), (int)code, text);
-  }
-  cs_status_free(st);
-}
 
 /* ---- The device, and GoogLeNet in channels-last layout ---- */
 

@@ -12,10 +12,7 @@
 #include <stdlib.h>
 
 #include "backend/reference/reference.h"
-
-static inline void ok(cs_status st) {
-  if (st != CS_OK) fail_msg("%s", cs_status_message(st));
-}
+#include "unit/status_checks.h"
 
 static inline void *zeros(int64_t n, size_t size) {
   void *memory = calloc((size_t)n, size);
