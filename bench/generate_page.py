@@ -77,8 +77,7 @@ def main():
     for path in sorted((records.ROOT / "bench" / "results").glob("*-generate.jsonl")):
         found = records.of_schema(path, "convsched.generate/1")
         device = found[0]["device"]
-        versions = ", ".join(f"{key} {device[key]}" for key in ("driver", "cuda", "cudnn", "onednn") if key in device)
-        print(f"## {path.name}\n\n{device['name']} ({versions})\n")
+        print(f"## {path.name}\n\n{device['name']} ({records.versions(device)})\n")
         table(COLUMNS, map(row, found))
         generated += [(path.name, record) for record in found if record["model"] == "dcgan_generator"]
         print("\nCommands:\n")

@@ -76,18 +76,11 @@ def sessions(options, device, graph, dtype, batch):
     return made
 
 
-def statistics_of(samples):
-    """As records.statistics, by the standard library: machines with a GPU need not have numpy."""
-    deciles = statistics.quantiles(samples, n=10, method="inclusive")
-    return {"median": statistics.median(samples), "p10": deciles[0], "p90": deciles[-1],
-            "variation": statistics.pstdev(samples) / statistics.fmean(samples), "samples": samples}
-
-
 def entry(way, session, seconds, samples):
     info = session.info()
     kept = {key: info[key] for key in ("streams", "split", "kernels", "tasks_planned", "arena_bytes",
                                        "workspace_bytes", "micro_batches") if key in info}
-    return {"name": way, "latency_us": statistics_of(samples), "made_s": seconds, **kept,
+    return {"name": way, "latency_us": records.statistics(samples), "made_s": seconds, **kept,
             "verification": session.verify("sample").as_record()}
 
 

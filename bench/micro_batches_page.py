@@ -21,9 +21,8 @@ def main():
     for path in sorted((records.ROOT / "bench" / "results").glob("*-micro-batches.jsonl")):
         found = records.of_schema(path, micro_batches.SCHEMA)
         device = found[0]["device"]
-        versions = ", ".join(f"{key} {device[key]}" for key in ("driver", "cuda", "cudnn", "onednn") if key in device)
         limits = sorted({record["workspace_limit"] >> 20 for record in found})
-        print(f"## {path.name}\n\n{device['name']} ({versions}); workspace limit {', '.join(map(str, limits))} MiB\n")
+        print(f"## {path.name}\n\n{device['name']} ({records.versions(device)}); workspace limit {', '.join(map(str, limits))} MiB\n")
         print(micro_batches.table(found))
         print("\nCommands:\n")
         for command in dict.fromkeys(f"{record['command']}  # {record['commit'][:12]}" for record in found):

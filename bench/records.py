@@ -4,6 +4,7 @@ import pathlib
 import shlex
 import subprocess
 import sys
+from statistics import fmean, median, pstdev, quantiles
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.append(str(ROOT / "tools"))  # graph_json, torch_graph
@@ -17,11 +18,10 @@ SANITY = {"f32": 1e-4, "tf32": 2e-2, "f16": 2e-2, "bf16": 1e-1}
 
 # numpy is imported where it is needed: what only reads and writes records goes without it.
 def statistics(samples):
-    import numpy
-    p10, median, p90 = numpy.percentile(samples, [10, 50, 90])
-    mean = numpy.mean(samples)
-    return {"median": float(median), "p10": float(p10), "p90": float(p90),
-            "variation": float(numpy.std(samples) / mean), "samples": [float(s) for s in samples]}
+    samples = [float(s) for s in samples]
+    deciles = quantiles(samples, n=10, method="inclusive") if len(samples) > 1 else samples
+    return {"median": median(samples), "p10": deciles[0], "p90": deciles[-1],
+            "variation": pstdev(samples) / fmean(samples), "samples": samples}
 
 
 def rel_l2(found, wanted):
@@ -38,6 +38,11 @@ def commit(given):
     result = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "HEAD"], capture_output=True,
                             text=True, check=False)
     return result.stdout.strip() or "unknown"
+
+
+def versions(device):
+    """Of what a device's description tells, for a page."""
+    return ", ".join(f"{key} {device[key]}" for key in ("driver", "cuda", "cudnn", "onednn") if key in device)
 
 
 def command_line():

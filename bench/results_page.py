@@ -39,8 +39,7 @@ def main():
         if not found:  # of another page: throughput.md
             continue
         device = found[0]["device"]
-        versions = ", ".join(f"{key} {device[key]}" for key in ("driver", "cuda", "cudnn", "onednn") if key in device)
-        print(f"## {path.name}\n\n{device['name']} ({versions}), commit {found[0]['commit'][:12]}\n")
+        print(f"## {path.name}\n\n{device['name']} ({records.versions(device)}), commit {found[0]['commit'][:12]}\n")
         print("| " + " | ".join(COLUMNS) + " |")
         print("|" + "---|" * len(COLUMNS))
         for record in found:
