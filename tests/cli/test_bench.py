@@ -1,12 +1,22 @@
 """`bench`: records, tables and curves of small cases on the CPU; what is refused, and that nothing is measured twice."""
 import json
 import re
+import subprocess
 import unittest
 import xml.dom.minidom
 
 import harness
 from harness import BAD_INPUT, FAILURE, OK, USAGE, CommandTest
 
+MANY_CORES = """
+#define _GNU_SOURCE
+#include <sched.h>
+int sched_getaffinity(pid_t thread, size_t bytes, cpu_set_t *set) {
+  CPU_ZERO_S(bytes, set);
+  for (int core = 0; core < 12; core++) CPU_SET_S(core, bytes, set);
+  return 0;
+}
+"""
 QUICK = ("--devices", "cpu", "--cache", "own", "--quiet")
 
 
@@ -42,6 +52,17 @@ class Bench(CommandTest):
                 self.assertAlmostEqual(rung["flop_per_s"] * rung["warm_us"] * 1e-6 / flops, 1, places=5)
                 self.assertAlmostEqual(rung["share_of_peak"] * record["peak_flops"] / rung["flop_per_s"], 1, places=5)
             self.assertEqual(record["best"]["warm_us"], min(rung["warm_us"] for rung in rungs.values()))
+
+    def test_the_baseline_has_one_thread_where_there_are_many_cores(self):
+        cc = harness.find_tool(self, "cc", "gcc")
+        subprocess.run([cc, "-shared", "-fPIC", "-o", "many.so", self.file("many.c", MANY_CORES)], cwd=self.folder, check=True)
+        self.env.update(LD_PRELOAD=str(self.folder / "many.so"), OMP_WAIT_POLICY="passive", GOMP_SPINCOUNT="0")
+        for operation, case, naive in (("gemm", ("--sizes", "192,256"), "gemm_naive"),
+                                       ("convtranspose", ("--layers", "dcgan.1,dcgan.2", "--batch", "2"), "convtranspose_scatter")):
+            self.bench(operation, *case, *QUICK, "--json", f"{operation}.jsonl")
+            records = [self.rungs(record) for record in self.records(f"{operation}.jsonl")]
+            self.assertEqual({record["naive"]["id"] for record in records}, {f"cpu.{naive}/t1"})
+            self.assertTrue(any(rung["id"].endswith("/t12") for record in records for rung in record.values()))
 
     def test_layers_at_batches_in_precisions(self):
         told = self.bench("convtranspose", "--layers", "dcgan.4,8x4x4:6:k4s2p1", "--batch", "1,2", "--dtype", "f32,f16", *QUICK,
