@@ -74,29 +74,43 @@ void cs_candidate_list_free(cs_candidate_list *list) {
 
 /* ---- Which operations have which candidates ---- */
 
-/* Whether the first tensor so labelled lies in planes: nchw, not a blocked layout. */
-static bool is_planes(const char *signature, const char *label) {
-  const char *layout = strstr(signature, label);
-  layout = layout ? strchr(layout, '/') : NULL;
-  return layout && strncmp(layout, "/nchw", 5) == 0 && (layout[5] == ' ' || layout[5] == '/');
+/* Whether the first tensor so labelled has the layout "/nhwc" or "/nchw", no blocked one. */
+static bool lies_as(const char *layout, const char *signature, const char *label) {
+  const char *at = strstr(signature, label);
+  at = at ? strchr(at, '/') : NULL;
+  return at && strncmp(at, layout, 5) == 0 && (at[5] == ' ' || at[5] == '/');
 }
 
 static bool has_tiles(const char *signature) {
   return strncmp(signature, "Conv f32 ", 9) == 0 && strstr(signature, " k=3x3 s=1x1 ") &&
-         strstr(signature, " d=1x1 ") && is_planes(signature, " x=") && is_planes(signature, " y=");
+         strstr(signature, " d=1x1 ") && lies_as("/nchw", signature, " x=") &&
+         lies_as("/nchw", signature, " y=");
+}
+
+/* 1: none said. */
+static long groups_of(const char *signature) {
+  const char *groups = strstr(signature, " g=");
+  return groups ? strtol(groups + 3, NULL, 10) : 1;
+}
+
+static bool has_stationary_weights(const char *signature) {
+  return strncmp(signature, "ConvTranspose f32 ", 18) != 0 && strstr(signature, " s=2x2 ") &&
+         strstr(signature, " d=1x1 ") && groups_of(signature) == 1 &&
+         lies_as("/nhwc", signature, " x=") && lies_as("/nhwc", signature, " y=");
 }
 
 /* Until 6 all operations; on CUDA 7 and 8: strips of depthwise convolutions (cuda.depthwise_strip),
  * whose variants 8 changed; 9: transposed convolutions on the CPU as a product and by gathering; on
  * CUDA 10: those to few channels, those of one pixel as dense layers and others as products of
  * columns, and baselines of them and of dense layers; 11: 3 × 3 convolutions of planes in f32 by
- * Winograd's way. */
+ * Winograd's way; 12: transposed convolutions by steps of 2 in NHWC on tensor cores with weights
+ * that stay in shared memory. */
 int cs_candidates_since(const char *device, const char *signature) {
   bool transposed = strncmp(signature, "ConvTranspose ", 14) == 0;
   if (strncmp(device, "cuda;", 5) != 0) return transposed ? 9 : 6;
-  if (transposed || strncmp(signature, "Gemm ", 5) == 0) return 10;
-  const char *groups = strncmp(signature, "Conv ", 5) == 0 ? strstr(signature, " g=") : NULL;
-  if (groups && strtol(groups + 3, NULL, 10) > 1) return 8;
+  if (transposed) return has_stationary_weights(signature) ? 12 : 10;
+  if (strncmp(signature, "Gemm ", 5) == 0) return 10;
+  if (strncmp(signature, "Conv ", 5) == 0 && groups_of(signature) > 1) return 8;
   return has_tiles(signature) ? 11 : 6;
 }
 

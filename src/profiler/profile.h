@@ -10,7 +10,7 @@
 #define CS_MEASURE_VERSION 1
 /* Bump when a backend offers other candidates: what is measured stays, but operations are
  * enumerated and measured again. */
-#define CS_CANDIDATES_VERSION 11
+#define CS_CANDIDATES_VERSION 12
 /* The last version that brought an operation of this signature other candidates on a device of this
  * identity: what an earlier one enumerated is not all. */
 int cs_candidates_since(const char *device, const char *signature);

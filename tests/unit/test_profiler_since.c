@@ -4,6 +4,9 @@
 #define CONV_3X3(precision, x, y, of_y, rest) \
   "Conv " precision " x=1x32x8x8/" x y "=1x32x8x8/" of_y " k=3x3 " rest
 
+#define TRANSPOSED(precision, layout, rest) \
+  "ConvTranspose " precision " x=1x32x4x4/" layout " y=1x16x8x8/" layout " " rest
+
 /* A later version that brought other operations candidates, or other devices, leaves what covers
  * this one. */
 static void test_candidates_since(void **state) {
@@ -23,7 +26,12 @@ static void test_candidates_since(void **state) {
       {CONV_3X3("f32", "nchw", " y", "nchw", "s=1x1 p=2,2,2,2 d=2x2 g=1"), 6, 6},
       {CONV_3X3("f32", "nchw", " y", "nchw", "s=1x1 p=1,1,1,1 d=1x1 g=8"), 8, 6},
       {CONV_3X3("tf32", "nchw", " y", "nchw", "s=1x1 p=1,1,1,1 d=1x1 g=1"), 6, 6},
-      {"ConvTranspose f32 x=1x32x4x4/nhwc y=1x16x8x8/nhwc g=1", 10, 9},
+      {TRANSPOSED("f32", "nhwc", "k=4x4 s=2x2 p=1,1,1,1 d=1x1 g=1"), 10, 9},
+      {TRANSPOSED("f16", "nhwc", "k=4x4 s=2x2 p=1,1,1,1 d=1x1 g=1 bias"), 12, 9},
+      {TRANSPOSED("tf32", "nhwc", "k=4x4 s=2x2 p=1,1,1,1 d=1x1 g=1"), 12, 9},
+      {TRANSPOSED("f16", "nchw", "k=4x4 s=2x2 p=1,1,1,1 d=1x1 g=1"), 10, 9},
+      {TRANSPOSED("f16", "nhwc", "k=4x4 s=1x1 p=1,1,1,1 d=1x1 g=1"), 10, 9},
+      {TRANSPOSED("f16", "nhwc", "k=4x4 s=2x2 p=1,1,1,1 d=1x1 g=2"), 10, 9},
       {"Gemm f32 x=1x32/row y=1x16/row k=16", 10, 6},
       {"MaxPool f16 x=1x32x8x8/nhwc y=1x32x4x4/nhwc", 6, 6},
       {"Schedule f16 n=56 6ab1554c5b397a42", 6, 6},

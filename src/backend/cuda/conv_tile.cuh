@@ -240,13 +240,34 @@ __device__ __forceinline__ void store_singles_of(const ConvOutput &p, const floa
   }
 }
 
+/* FRAGMENTS · 8 filters from column0 on of one pixel, which is at y of the output and at `added` of
+ * the residual: a lane's share of the fragments from FROM on, of whose two pixels it is number
+ * `half`. */
+template <typename T, int FRAGMENTS, int FROM = 0, bool WIDE = false, int ALL>
+__device__ __forceinline__ void store_half(const ConvOutput &p, const Slope &act,
+                                           const float (&sum)[ALL][4], int half, int32_t column0,
+                                           int32_t y, int32_t added) {
+  constexpr int V = kVector<T>;
+#pragma unroll
+  for (int j = 0; j < FRAGMENTS; j += V / 2) {
+    int32_t filter = column0 + fragment_filter<T>(j, (int)threadIdx.x % 4);
+    if (filter >= p.filters) continue;
+    float v[V];
+#pragma unroll
+    for (int e = 0; e < V; e++) v[e] = sum[FROM + j + e / 2][half * 2 + e % 2];
+    if (WIDE || (p.wide && act.any))
+      store_vector_of<T>(p, act, v, filter, y, added);
+    else
+      store_singles_of<T>(p, v, filter, y, added);
+  }
+}
+
 /* What a warp has of 16 pixels from row0 on and FRAGMENTS · 8 filters from column0 on, from its
  * registers. */
 template <typename T, int FRAGMENTS>
 __device__ __forceinline__ void store_fragments(const ConvOutput &p,
                                                 const float (&sum)[FRAGMENTS][4], int32_t row0,
                                                 int32_t column0) {
-  constexpr int V = kVector<T>;
   int lane = (int)threadIdx.x % 32;
   Slope act = slope_of(p.act);
 #pragma unroll
@@ -254,20 +275,8 @@ __device__ __forceinline__ void store_fragments(const ConvOutput &p,
     int32_t pixel = row0 + half * 8 + lane / 4, q, h;
     if (pixel >= p.rows) continue;
     int32_t n = divide(divide(pixel, p.out_w, &q), p.out_h, &h);
-    int32_t y = n * p.out.n + h * p.out.h + q * p.out.w;
-    int32_t added = n * p.added.n + h * p.added.h + q * p.added.w;
-#pragma unroll
-    for (int j = 0; j < FRAGMENTS; j += V / 2) {
-      int32_t filter = column0 + fragment_filter<T>(j, lane % 4);
-      if (filter >= p.filters) continue;
-      float v[V];
-#pragma unroll
-      for (int e = 0; e < V; e++) v[e] = sum[j + e / 2][half * 2 + e % 2];
-      if (p.wide && act.any)
-        store_vector_of<T>(p, act, v, filter, y, added);
-      else
-        store_singles_of<T>(p, v, filter, y, added);
-    }
+    store_half<T, FRAGMENTS>(p, act, sum, half, column0, n * p.out.n + h * p.out.h + q * p.out.w,
+                             n * p.added.n + h * p.added.h + q * p.added.w);
   }
 }
 

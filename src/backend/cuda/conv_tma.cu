@@ -5,6 +5,7 @@
  * straight into any NHWC view, and a launch takes several convolutions. */
 #include "backend/cuda/conv_tiles.h"
 #include "backend/cuda/conv_tma.cuh"
+#include "backend/cuda/tensor_map.cuh"
 
 namespace {
 
@@ -41,26 +42,11 @@ const TmaVariant &variant_at(int v) {
   return v < kVariantCount ? kVariants[v] : kLarge[v - kVariantCount];
 }
 
-/* wgmma was compiled in, and the current device has it: sm_90a is for compute capability 9.0. */
-bool device_has_wgmma() {
-#if CS_CUDA_SM90A
-  return device_capability() == 90;
-#else
-  return false;
-#endif
-}
-
 using EncodeIm2col = decltype(&cuTensorMapEncodeIm2col);
 
 /* NULL: the driver has none. */
 EncodeIm2col encode_im2col() {
-  void *symbol = nullptr;
-  cudaDriverEntryPointQueryResult result = cudaDriverEntryPointSymbolNotFound;
-  cudaError_t error = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeIm2col", &symbol, 12000,
-                                                       cudaEnableDefault, &result);
-  if (error != cudaSuccess) (void)cudaGetLastError();
-  bool there = error == cudaSuccess && result == cudaDriverEntryPointSuccess;
-  return there ? reinterpret_cast<EncodeIm2col>(symbol) : nullptr;
+  return driver_function<EncodeIm2col>("cuTensorMapEncodeIm2col");
 }
 
 /* What the box of pixels goes beyond the input's first and last, negative inwards (width, height).
@@ -141,29 +127,11 @@ cs_status tma_pack(const cs_op_desc *desc, const float *weight, const float *bia
 
 /* ---- Launch ---- */
 
-CUtensorMapDataType type_of(cs_dtype dtype) {
-  switch (dtype) {
-    case CS_DTYPE_F16:
-      return CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
-    case CS_DTYPE_BF16:
-      return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
-    default:
-      return CU_TENSOR_MAP_DATA_TYPE_TFLOAT32; /* rounds */
-  }
-}
-
 /* Columns of `rows` output pixels of the input. */
 cs_status encode_map(const cs_op_desc *desc, const void *input, int rows, CUtensorMap *out) {
   const cs_conv_attrs *conv = &desc->attrs.conv;
-  View in = view_of(&desc->inputs[0]);
-  cuuint64_t size = (cuuint64_t)cs_dtype_size(desc->output.dtype);
-  cuuint64_t dims[4] = {(cuuint64_t)in.dim[1], (cuuint64_t)in.dim[3], (cuuint64_t)in.dim[2],
-                        (cuuint64_t)in.dim[0]};
-  cuuint64_t strides[3];
-  for (int i = 0; i < 3; i++) { /* of an axis of extent 1 it says nothing, but must be a multiple */
-    int64_t stride = in.stride[i < 2 ? 3 - i : 0] * (int64_t)size;
-    strides[i] = (cuuint64_t)cs_round_up(cs_max_i64(stride, 1), 16);
-  }
+  int64_t size = cs_dtype_size(desc->output.dtype);
+  MapView in = map_view_of(view_of(&desc->inputs[0]), size);
   cuuint32_t steps[4] = {1, (cuuint32_t)conv->strides[1], (cuuint32_t)conv->strides[0], 1};
   Corners corners;
   if (!corners_of(desc, &corners))
@@ -171,9 +139,9 @@ cs_status encode_map(const cs_op_desc *desc, const void *input, int rows, CUtens
   EncodeIm2col encode = encode_im2col();
   if (!encode) return cs_error(CS_CODE_DEVICE, "kernel conv_tma: the driver makes no im2col maps");
   CUresult result =
-      encode(out, type_of(desc->output.dtype), 4, const_cast<void *>(input), dims, strides,
-             corners.lower, corners.upper, (cuuint32_t)(kStageRow / size), (cuuint32_t)rows, steps,
-             CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+      encode(out, map_type_of(desc->output.dtype), 4, const_cast<void *>(input), in.dims,
+             in.strides, corners.lower, corners.upper, (cuuint32_t)(kStageRow / size),
+             (cuuint32_t)rows, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
              CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   if (result == CUDA_SUCCESS) return CS_OK;
   return cs_error(CS_CODE_DEVICE, "kernel conv_tma: the driver makes no im2col map (error %d)",

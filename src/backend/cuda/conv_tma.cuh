@@ -9,8 +9,6 @@
 /* Included once: everything here is the including file's own. */
 namespace {
 
-constexpr int kStageRow = 128; /* bytes of the sum a stage */
-
 /* A block's tile: M pixels × N filters by GROUPS times four warps, each group M / GROUPS of the
  * pixels; BLOCKS fit on an SM. SPLIT blocks, a cluster, share a tile's sum. */
 template <int M, int N, int STAGES, int GROUPS, int BLOCKS, int SPLIT = 1>

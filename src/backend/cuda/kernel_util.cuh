@@ -407,9 +407,9 @@ extern const KernelFamily cs_pool_family, cs_pool_strip_family, cs_depthwise_str
     cs_global_pool_family, cs_lrn_family, cs_softmax_family, cs_batch_norm_family,
     cs_elementwise_family, cs_copy_family, cs_pad_family, cs_gemm_family, cs_conv_family,
     cs_mma_family, cs_tma_family, cs_few_family, cs_reduce_family, cs_instance_norm_family,
-    cs_mma_transposed_family, cs_tma_transposed_family, cs_gemm_transposed_family,
-    cs_few_transposed_family, cs_mma_pixel_family, cs_tma_pixel_family, cs_move_family,
-    cs_resize_family, cs_matmul_family;
+    cs_mma_transposed_family, cs_tma_transposed_family, cs_stationary_transposed_family,
+    cs_gemm_transposed_family, cs_few_transposed_family, cs_mma_pixel_family, cs_tma_pixel_family,
+    cs_move_family, cs_resize_family, cs_matmul_family;
 /* Baselines. */
 extern const KernelFamily cs_gemm_ladder_family, cs_gemm_mma_family, cs_gemm_tma_family;
 

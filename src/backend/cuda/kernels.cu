@@ -47,6 +47,7 @@ static const KernelFamily *family_of(cs_op op) {
 static const KernelFamily *const kFurther[] = {&cs_tma_family,
                                                &cs_mma_family,
                                                &cs_few_family,
+                                               &cs_stationary_transposed_family,
                                                &cs_tma_transposed_family,
                                                &cs_mma_transposed_family,
                                                &cs_gemm_transposed_family,

@@ -87,7 +87,7 @@ struct Slope {
     return v < 0.f ? below : v;
   }
 };
-__device__ __forceinline__ Slope slope_of(const Activation &act) {
+__host__ __device__ __forceinline__ Slope slope_of(const Activation &act) {
   bool relu = act.kind == CS_ACT_RELU, leaky = act.kind == CS_ACT_LEAKY_RELU;
   return {relu || leaky || act.kind == CS_ACT_NONE, leaky ? act.alpha : 1.f, relu};
 }

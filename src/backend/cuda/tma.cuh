@@ -64,7 +64,7 @@ __device__ __forceinline__ void copy_bulk(uint32_t to, const void *from, uint32_
 #endif
 }
 
-/* Where a column of pixels begins: channel, place of the window's first tap, image. */
+/* Where a copy of pixels begins: channel, column and row (of the window's first tap), image. */
 struct WindowAt {
   int32_t c, w, h, n;
 };
@@ -77,6 +77,17 @@ __device__ __forceinline__ void copy_window(uint32_t to, const CUtensorMap *map,
       "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], "
       "[%1, {%3, %4, %5, %6}], [%2], {%7, %8};" ::"r"(to),
       "l"(map), "r"(barrier), "r"(at.c), "r"(at.w), "r"(at.h), "r"(at.n), "h"(right), "h"(down)
+      : "memory");
+#endif
+}
+/* The box of a tiled map from (c, w, h, n) on, zeros outside. */
+__device__ __forceinline__ void copy_box(uint32_t to, const CUtensorMap *map, WindowAt at,
+                                         uint32_t barrier) {
+#if CS_WGMMA
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], "
+      "[%1, {%3, %4, %5, %6}], [%2];" ::"r"(to),
+      "l"(map), "r"(barrier), "r"(at.c), "r"(at.w), "r"(at.h), "r"(at.n)
       : "memory");
 #endif
 }

@@ -12,6 +12,8 @@
 #define CS_WGMMA 0
 #endif
 
+constexpr int kStageRow = 128; /* bytes of the sum that a row has in shared memory */
+
 /* Describes rows of 128 bytes of the sum, 8 rows to a group of 1024 bytes, 16-byte vectors swizzled
  * by the row (PTX ISA, "Matrix descriptor", 128-byte swizzle). `at`: shared memory, a multiple of
  * 1024 plus the 32-byte slice of the rows. */
@@ -90,24 +92,26 @@ __device__ __forceinline__ void wgmma_wait() {
       CS_WGMMA_16(n, "bf16", names, a_name, b_name, __VA_ARGS__); \
   } while (0)
 
-/* sum[64 × N] += a[64 × 32 bytes] · b[N × 32 bytes]ᵀ. Fragment j of a thread's sums are columns 8j,
- * in the order of mma.sync; warp w of the four has rows 16w. */
-template <typename T, int N>
-__device__ __forceinline__ void wgmma(float (&sum)[N / 8][4], uint64_t a, uint64_t b) {
+/* sum[64 × N] += a[64 × 32 bytes] · b[N × 32 bytes]ᵀ, in the fragments of `sum` from FROM on.
+ * Fragment j of a thread's sums are columns 8j, in the order of mma.sync; warp w of the four has
+ * rows 16w. */
+template <typename T, int N, int FROM = 0, int ALL>
+__device__ __forceinline__ void wgmma(float (&sum)[ALL][4], uint64_t a, uint64_t b) {
 #if CS_WGMMA
   if constexpr (N == 32)
-    CS_WGMMA_ANY(32, CS_NAMES_16, "%16", "%17", CS_SUM_16(0));
+    CS_WGMMA_ANY(32, CS_NAMES_16, "%16", "%17", CS_SUM_16(FROM));
   else if constexpr (N == 96)
-    CS_WGMMA_ANY(96, CS_NAMES_48, "%48", "%49", CS_SUM_48(0));
+    CS_WGMMA_ANY(96, CS_NAMES_48, "%48", "%49", CS_SUM_48(FROM));
   else if constexpr (N == 64)
-    CS_WGMMA_ANY(64, CS_NAMES_32, "%32", "%33", CS_SUM_32(0));
+    CS_WGMMA_ANY(64, CS_NAMES_32, "%32", "%33", CS_SUM_32(FROM));
   else if constexpr (N == 128)
-    CS_WGMMA_ANY(128, CS_NAMES_64, "%64", "%65", CS_SUM_64(0));
+    CS_WGMMA_ANY(128, CS_NAMES_64, "%64", "%65", CS_SUM_64(FROM));
   else
-    CS_WGMMA_ANY(192, CS_NAMES_96, "%96", "%97", CS_SUM_96(0));
+    CS_WGMMA_ANY(192, CS_NAMES_96, "%96", "%97", CS_SUM_96(FROM));
 #else
   (void)sum, (void)a, (void)b;
 #endif
+  static_assert(FROM + N / 8 <= ALL, "inside of the sums");
   static_assert(N == 32 || N == 64 || N == 96 || N == 128 || N == 192, "a shape above");
 }
 
