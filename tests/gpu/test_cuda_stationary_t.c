@@ -29,7 +29,7 @@ static int check(const conformance_case *c, int *variants) {
 static void every_variant_is_right(void **state) {
   (void)state;
   conformance_table table = {0};
-  stationary_t_cases(&table, 150);
+  stationary_t_cases(&table, 90);
   int failures = 0, variants = 0;
   for (int i = 0; i < table.n; i++)
     if (table.cases[i].desc.precision != CS_PRECISION_F32)

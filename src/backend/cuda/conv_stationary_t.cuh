@@ -22,9 +22,12 @@ __device__ __forceinline__ StationaryShare share_of(const StationaryParams &p, i
   return {way % 2, way / 2, block / ways, blocks / ways};
 }
 
-/* Shared memory: weights, stages, barriers; and the stage that is next. */
+/* Shared memory: weights, stages, barriers; and the stage that is next. A barrier tells one phase
+ * from the next, no more: a group begins a tile when the other has seen all stages of the one
+ * before
+ * (`turns`: a barrier for each group). */
 struct StationaryShared {
-  uint32_t weights, stages, weights_full, full, empty;
+  uint32_t weights, stages, weights_full, full, empty, turns;
   int32_t slot = 0;
   uint32_t parity = 0;
   __device__ __forceinline__ StationaryShared(const StationaryParams &p, uint32_t shared,
@@ -33,10 +36,12 @@ struct StationaryShared {
     stages = weights + (uint32_t)(max(p.blocks[0], p.blocks[1]) * filters * kStageRow);
     weights_full = stages + (uint32_t)(p.stages * p.stage_bytes);
     full = weights_full + 8, empty = full + 8 * kStationaryStagesMost;
+    turns = empty + 8 * kStationaryStagesMost;
   }
   __device__ __forceinline__ void create_barriers(const StationaryParams &p) const {
     if (threadIdx.x == 0) {
       barrier_create(weights_full, 1);
+      for (int32_t group = 0; group < kStationaryGroups; group++) barrier_create(turn(group), 1);
       for (uint32_t i = 0; i < (uint32_t)p.stages; i++) {
         barrier_create(full + i * 8, 1);
         barrier_create(empty + i * 8, kStationaryWarps / kStationaryGroups);
@@ -50,6 +55,9 @@ struct StationaryShared {
   }
   __device__ __forceinline__ uint32_t is_full() const { return full + 8 * (uint32_t)slot; }
   __device__ __forceinline__ uint32_t is_empty() const { return empty + 8 * (uint32_t)slot; }
+  __device__ __forceinline__ uint32_t turn(int32_t group) const {
+    return turns + 8 * (uint32_t)group;
+  }
   __device__ __forceinline__ void next(const StationaryParams &p) {
     if (++slot == p.stages) slot = 0, parity ^= 1;
   }
@@ -105,23 +113,31 @@ __device__ __forceinline__ void multiply_row(uint64_t a, uint64_t second, uint64
   }
 }
 
+/* What is left of a tile: stages, and where their weights are. */
+struct StationaryLeft {
+  int32_t stages;
+  uint32_t weights;
+  uint32_t turn; /* of the other group: when no stage is left to be waited for */
+};
+
 /* So many stages, all for the same remainders of the columns (REMAINDERS: a bit for each). Their
- * rows of taps are the same box, further and further down. Returns where the weights go on. */
+ * rows of taps are the same box, further and further down. */
 template <typename T, int FILTERS, int REMAINDERS, int ALL>
-__device__ __forceinline__ uint32_t multiply_stages(const StationaryParams &p, int32_t stages,
-                                                    int32_t taps, uint32_t weights,
-                                                    StationaryShared &shared,
-                                                    float (&sum)[kStationaryParts][ALL][4]) {
+__device__ __forceinline__ void multiply_stages(const StationaryParams &p, int32_t stages,
+                                                int32_t taps, StationaryLeft &left,
+                                                StationaryShared &shared,
+                                                float (&sum)[kStationaryParts][ALL][4]) {
   constexpr uint64_t kBlock = FILTERS * kStageRow / 16;
   const uint64_t second = (uint64_t)(second_part_bytes(p) / 16);
   const uint64_t down = (uint64_t)(p.tile.w * kStageRow / 16);
   const bool tells = threadIdx.x % 32 == 0;
-  uint64_t b = matrix_descriptor(weights);
+  uint64_t b = matrix_descriptor(left.weights);
   uint32_t before = 0; /* the stage that is not given back yet */
 #pragma unroll 1
   for (int32_t i = 0; i < stages; i++, shared.next(p)) {
     uint64_t a = matrix_descriptor(shared.stage(p));
     barrier_wait(shared.is_full(), shared.parity);
+    if (--left.stages == 0 && threadIdx.x % 128 == 0) barrier_arrive(left.turn);
 #pragma unroll 1
     for (int32_t t = 0; t < taps; t++, a += down) {
       wgmma_begin();
@@ -142,20 +158,21 @@ __device__ __forceinline__ uint32_t multiply_stages(const StationaryParams &p, i
   wgmma_wait<0>();
   if (tells && before != 0) barrier_arrive(before);
   constexpr int kBlocks = (REMAINDERS & 1) + (REMAINDERS >> 1);
-  return weights + (uint32_t)(stages * taps * kBlocks * FILTERS * kStageRow);
+  left.weights += (uint32_t)(stages * taps * kBlocks * FILTERS * kStageRow);
 }
 
 /* The sums of a tile: of each pixel FILTERS for the output's column of remainder 0, then as many of
  * remainder 1. */
 template <typename T, int FILTERS>
 __device__ __forceinline__ void multiply_tile(const StationaryParams &p, int32_t taps,
-                                              StationaryShared shared,
+                                              int32_t group, StationaryShared shared,
                                               float (&sum)[kStationaryParts][2 * FILTERS / 8][4]) {
-  uint32_t weights = shared.weights;
-  weights = multiply_stages<T, FILTERS, 1>(p, p.alone[0] * p.chunks, taps, weights, shared, sum);
-  weights = multiply_stages<T, FILTERS, 2>(p, p.alone[1] * p.chunks, taps, weights, shared, sum);
+  StationaryLeft left = {p.shifts * p.chunks, shared.weights,
+                         shared.turn(kStationaryGroups - 1 - group)};
   int32_t both = p.shifts - p.alone[0] - p.alone[1];
-  multiply_stages<T, FILTERS, 3>(p, both * p.chunks, taps, weights, shared, sum);
+  multiply_stages<T, FILTERS, 1>(p, p.alone[0] * p.chunks, taps, left, shared, sum);
+  multiply_stages<T, FILTERS, 2>(p, p.alone[1] * p.chunks, taps, left, shared, sum);
+  multiply_stages<T, FILTERS, 3>(p, both * p.chunks, taps, left, shared, sum);
 }
 
 template <typename T, int FILTERS>
@@ -199,12 +216,15 @@ __global__ void __launch_bounds__(kStationaryThreads, 1)
   await_inputs(); /* for what is stored */
   barrier_wait(shared.weights_full, 0);
   int32_t position = group * stages;
+  uint32_t parity = group == 0; /* the first turn is the first group's */
 #pragma unroll 1
   for (int32_t tile = share.first + group * share.step; tile < p.tiles;
        tile += kStationaryGroups * share.step, position += kStationaryGroups * stages) {
     float sum[kStationaryParts][2 * FILTERS / 8][4] = {};
     shared.go_to(p, position);
-    multiply_tile<T, FILTERS>(p, taps, shared, sum);
+    barrier_wait(shared.turn(group), parity);
+    parity ^= 1;
+    multiply_tile<T, FILTERS>(p, taps, group, shared, sum);
     store_tile<T, FILTERS>(p, tile_place(p, tile), share, sum);
   }
 #endif

@@ -29,7 +29,7 @@ constexpr int kStationaryShiftMost = 127;    /* of a tap, pixels */
 constexpr int kStationaryPixels = 128;       /* of a tile: of each remainder of the columns */
 constexpr int kStationaryStagesMost = 8;     /* in shared memory */
 constexpr int kStationaryShared = 227 << 10; /* bytes that a block may have */
-constexpr int kStationaryBarriers = 8 * (2 * kStationaryStagesMost + 1);
+constexpr int kStationaryBarriers = 8 * (2 * kStationaryStagesMost + 3);
 constexpr int kStationaryAlignment = 1024; /* of stages and weights */
 
 /* ---- Taps ---- */
