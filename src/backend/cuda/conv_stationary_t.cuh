@@ -103,13 +103,13 @@ __device__ __forceinline__ void load_share(const StationaryParams &p, const Stat
 
 /* One row of taps of a stage, for one remainder of the columns: FILTERS sums of each pixel. */
 template <typename T, int FILTERS, int REMAINDER, int ALL>
-__device__ __forceinline__ void multiply_row(uint64_t a, uint64_t second, uint64_t b,
+__device__ __forceinline__ void multiply_row(uint32_t a, uint32_t second, uint32_t b,
                                              float (&sum)[kStationaryParts][ALL][4]) {
   constexpr int kFrom = REMAINDER * FILTERS / 8;
 #pragma unroll
-  for (int k = 0; k < kStageRow / 32; k++) {
-    wgmma<T, FILTERS, kFrom>(sum[0], a + (uint64_t)(2 * k), b + (uint64_t)(2 * k));
-    wgmma<T, FILTERS, kFrom>(sum[1], second + (uint64_t)(2 * k), b + (uint64_t)(2 * k));
+  for (uint32_t k = 0; k < kStageRow / 16; k += 2) {
+    wgmma<T, FILTERS, kFrom>(sum[0], matrix_of(a + k), matrix_of(b + k));
+    wgmma<T, FILTERS, kFrom>(sum[1], matrix_of(second + k), matrix_of(b + k));
   }
 }
 
@@ -127,15 +127,15 @@ __device__ __forceinline__ void multiply_stages(const StationaryParams &p, int32
                                                 int32_t taps, StationaryLeft &left,
                                                 StationaryShared &shared,
                                                 float (&sum)[kStationaryParts][ALL][4]) {
-  constexpr uint64_t kBlock = FILTERS * kStageRow / 16;
-  const uint64_t second = (uint64_t)(second_part_bytes(p) / 16);
-  const uint64_t down = (uint64_t)(p.tile.w * kStageRow / 16);
+  constexpr uint32_t kBlock = FILTERS * kStageRow / 16;
+  const uint32_t second = (uint32_t)(second_part_bytes(p) / 16);
+  const uint32_t down = (uint32_t)(p.tile.w * kStageRow / 16);
   const bool tells = threadIdx.x % 32 == 0;
-  uint64_t b = matrix_descriptor(left.weights);
+  uint32_t b = matrix_low(left.weights);
   uint32_t before = 0; /* the stage that is not given back yet */
 #pragma unroll 1
   for (int32_t i = 0; i < stages; i++, shared.next(p)) {
-    uint64_t a = matrix_descriptor(shared.stage(p));
+    uint32_t a = matrix_low(shared.stage(p));
     barrier_wait(shared.is_full(), shared.parity);
     if (--left.stages == 0 && threadIdx.x % 128 == 0) barrier_arrive(left.turn);
 #pragma unroll 1
@@ -203,7 +203,7 @@ __global__ void __launch_bounds__(kStationaryThreads, 1)
     cs_conv_stationary_t_kernel(const __grid_constant__ StationaryParams p) {
 #if CS_WGMMA
   extern __shared__ char memory[];
-  const int warp = (int)threadIdx.x / 32;
+  const int warp = uniform_warp();
   const StationaryShare share = share_of(p, (int32_t)blockIdx.x, (int32_t)gridDim.x);
   StationaryShared shared(p, (uint32_t)__cvta_generic_to_shared(memory), FILTERS);
   if (threadIdx.x == 0) prefetch_map(&p.x);

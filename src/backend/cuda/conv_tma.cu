@@ -92,7 +92,7 @@ int tma_variants(const cs_op_desc *desc, const char **ids, int capacity) {
 }
 
 /* ---- Weights: [tap][channels of a stage][filter][128 bytes], 16-byte vectors swizzled as
- * matrix_descriptor says, filters permuted, filled up with zeros; then the bias in f32 ---- */
+ * matrix_low says, filters permuted, filled up with zeros; then the bias in f32 ---- */
 
 int64_t stages_of_tap(const cs_op_desc *desc) {
   int64_t bytes = desc->inputs[0].shape.dims[1] * cs_dtype_size(desc->output.dtype);

@@ -123,17 +123,16 @@ __device__ __forceinline__ void multiply_tile(int32_t steps, int group, Ring<C> 
   uint32_t before = 0;
 #pragma unroll 1
   for (int32_t step = 0; step < steps; step++, ring.next()) {
-    uint32_t pixels = ring.stage() + (uint32_t)(group * C::kParts * 64 * kStageRow);
-    uint64_t a = matrix_descriptor(pixels);
-    uint64_t b = matrix_descriptor(ring.stage() + C::kM * kStageRow);
+    uint32_t a = matrix_low(ring.stage() + (uint32_t)(group * C::kParts * 64 * kStageRow));
+    uint32_t b = matrix_low(ring.stage() + C::kM * kStageRow);
     barrier_wait(ring.full + (uint32_t)ring.slot * 8, ring.parity);
     wgmma_begin();
 #pragma unroll
-    for (int k = 0; k < kStageRow / 32; k++)
+    for (uint32_t k = 0; k < kStageRow / 16; k += 2)
 #pragma unroll
       for (int part = 0; part < C::kParts; part++)
-        wgmma<T, C::kN>(sum[part], a + (uint64_t)(part * (64 * kStageRow / 16) + 2 * k),
-                        b + (uint64_t)(2 * k));
+        wgmma<T, C::kN>(sum[part], matrix_of(a + (uint32_t)(part * (64 * kStageRow / 16)) + k),
+                        matrix_of(b + k));
     wgmma_commit();
     wgmma_wait<1>(); /* the stage before is read */
     if (tells && step > 0) barrier_arrive(before);
@@ -159,7 +158,7 @@ __global__ void __launch_bounds__(C::kThreads, C::kBlocks)
     cs_conv_tma_kernel(const __grid_constant__ TmaParams params) {
 #if CS_WGMMA
   extern __shared__ char shared[];
-  int part = 0, warp = (int)threadIdx.x / 32;
+  int part = 0, warp = uniform_warp();
   while (part + 1 < params.n && (int)blockIdx.x >= params.part[part + 1].first) part++;
   const TmaPart &p = params.part[part];
   int tile = ((int)blockIdx.x - p.first) / C::kSplit;

@@ -16,10 +16,20 @@ constexpr int kStageRow = 128; /* bytes of the sum that a row has in shared memo
 
 /* Describes rows of 128 bytes of the sum, 8 rows to a group of 1024 bytes, 16-byte vectors swizzled
  * by the row (PTX ISA, "Matrix descriptor", 128-byte swizzle). `at`: shared memory, a multiple of
- * 1024 plus the 32-byte slice of the rows. */
-__device__ __forceinline__ uint64_t matrix_descriptor(uint32_t at) {
-  return (uint64_t)((at & 0x3ffffu) >> 4) | (uint64_t)1 << 16 | (uint64_t)(1024 >> 4) << 32 |
-         (uint64_t)1 << 62;
+ * 1024 plus the 32-byte slice of the rows. The low half says where, in steps of 16 bytes; the high
+ * half is the same for all, which sums of halves keep known to the compiler. */
+__device__ __forceinline__ uint32_t matrix_low(uint32_t at) {
+  return (at & 0x3ffffu) >> 4 | 1u << 16;
+}
+__device__ __forceinline__ uint64_t matrix_of(uint32_t low) {
+  constexpr uint64_t kHigh = 1024 >> 4 | 1 << 30;
+  return kHigh << 32 | low;
+}
+
+/* A warp's number, known to be the same for all of its threads: what is counted from it is then
+ * held in the uniform registers that wgmma takes its operands from. */
+__device__ __forceinline__ int uniform_warp() {
+  return __shfl_sync(0xffffffffu, (int)threadIdx.x / 32, 0);
 }
 
 /* What was written by ordinary stores and copies is there for wgmma too. */
