@@ -19,17 +19,19 @@ float value_of(const unsigned char *from, cs_dtype dtype) {
 struct Emulation {
   const cs_op_desc *desc;
   const StationaryParams &p;
-  int filters;
+  int filters, pixels, parts;
   const unsigned char *input;
   stationary_t_faults *faults;
   int width; /* elements of a row in shared memory */
-  std::vector<float> box, sum;
+  std::vector<float> box, unpacked, sum;
 
-  Emulation(const cs_op_desc *of, const StationaryParams &params, int of_filters, const void *from,
-            stationary_t_faults *found)
+  Emulation(const cs_op_desc *of, const StationaryParams &params, const StationaryVariant &variant,
+            const void *from, stationary_t_faults *found)
       : desc(of),
         p(params),
-        filters(of_filters),
+        filters(variant.filters),
+        pixels(64 * variant.parts),
+        parts(variant.parts),
         input(static_cast<const unsigned char *>(from)),
         faults(found),
         width(kStageRow / (int)cs_dtype_size(of->output.dtype)) {}
@@ -57,33 +59,40 @@ struct Emulation {
           }
   }
 
+  /* [filter][channel] of a block of packed weights. */
+  void unpack(const char *weights) {
+    const cs_dtype dtype = desc->output.dtype;
+    unpacked.clear();
+    for (int q = 0; q < filters; q++)
+      for (int c = 0; c < width; c++) {
+        int byte = c * (int)cs_dtype_size(dtype), vector = byte / 16 ^ q % 8;
+        const char *w = weights + q * kStageRow + vector * 16 + byte % 16;
+        unpacked.push_back(value_of(reinterpret_cast<const unsigned char *>(w), dtype));
+      }
+  }
+
   /* One row of taps for one remainder of the columns. */
   void multiply(int32_t down, const char *weights, int remainder) {
-    const cs_dtype dtype = desc->output.dtype;
+    unpack(weights);
     faults->misplaced += down * p.tile.w * kStageRow % kStationaryAlignment != 0;
-    faults->misplaced += second_part_bytes(p) % kStationaryAlignment != 0;
-    for (int m = 0; m < kStationaryPixels; m++) {
+    faults->misplaced += parts > 1 && second_part_bytes(p) % kStationaryAlignment != 0;
+    for (int m = 0; m < pixels; m++) {
       int64_t row = m / 64 * (second_part_bytes(p) / kStageRow) + m % 64 + down * p.tile.w;
       if ((row + 1) * kStageRow > p.stage_bytes) {
         faults->overrun++;
         continue;
       }
-      for (int q = 0; q < filters; q++) {
-        float &to = sum[(size_t)((m * 2 + remainder) * filters + q)];
-        for (int c = 0; c < width; c++) {
-          int byte = c * (int)cs_dtype_size(dtype), vector = byte / 16 ^ q % 8;
-          const char *w = weights + q * kStageRow + vector * 16 + byte % 16;
-          to += box[(size_t)(row * width + c)] *
-                value_of(reinterpret_cast<const unsigned char *>(w), dtype);
-        }
-      }
+      for (int q = 0; q < filters; q++)
+        for (int c = 0; c < width; c++)
+          sum[(size_t)((m * 2 + remainder) * filters + q)] +=
+              box[(size_t)(row * width + c)] * unpacked[(size_t)(q * width + c)];
     }
   }
 
   void run_tile(const TilePlace &tile, int row_rest, int slice) {
     int32_t block = 0;
     const char *w = p.w + row_rest * p.w_rows + (int64_t)slice * filters * kStageRow;
-    sum.assign((size_t)(kStationaryPixels * 2 * filters), 0.f);
+    sum.assign((size_t)(pixels * 2 * filters), 0.f);
     for (int i = 0; i < p.shifts; i++)
       for (int chunk = 0; chunk < p.chunks; chunk++) {
         int alone = i < p.alone[0] ? 0 : i < p.alone[0] + p.alone[1] ? 1 : -1;
@@ -98,7 +107,7 @@ struct Emulation {
 
   template <typename T>
   void store_tile(const TilePlace &tile, int row_rest, int slice) {
-    for (int m = 0; m < kStationaryPixels; m++)
+    for (int m = 0; m < pixels; m++)
       for (int remainder = 0; remainder < 2; remainder++)
         for (int q = 0; q < filters; q++) {
           OutputPlace at;
@@ -122,18 +131,24 @@ bool stationary_t_takes(const cs_op_desc *desc) {
   return stationary_takes(desc);
 }
 
-cs_status stationary_t_emulate(const cs_op_desc *desc, int filters, const void *input,
+const char *stationary_t_id(int v) {
+  constexpr int kCount = (int)(sizeof kStationaryVariants / sizeof *kStationaryVariants);
+  return v < kCount ? kStationaryVariants[v].id : nullptr;
+}
+
+cs_status stationary_t_emulate(const cs_op_desc *desc, int v, const void *input,
                                const float *weight, const float *bias, void *output,
                                stationary_t_faults *faults) {
+  const StationaryVariant &variant = kStationaryVariants[v];
   StationaryParams p = {};
   std::vector<char> weights((size_t)with_bias_bytes(desc, stationary_filters_bytes(desc)));
   cs_cuda_merge_part part = {desc, &input, weights.data(), output};
   stationary_pack(desc, weight, bias, weights.data());
-  fill_output(&part, filters, stationary_filters_bytes(desc), &p);
+  fill_output(&part, variant.filters, stationary_filters_bytes(desc), &p);
   p.w = weights.data();
-  if (!stationary_params(desc, filters, &p))
+  if (!stationary_params(desc, variant, &p))
     return cs_error(CS_CODE_NOT_FOUND, "too much for shared memory");
-  Emulation emulation(desc, p, filters, input, faults);
+  Emulation emulation(desc, p, variant, input, faults);
   for (int32_t tile = 0; tile < p.tiles; tile++)
     for (int row_rest = 0; row_rest < 2; row_rest++)
       for (int slice = 0; slice < p.slices; slice++) {

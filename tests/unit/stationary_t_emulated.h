@@ -18,10 +18,12 @@ typedef struct stationary_t_faults {
 
 bool stationary_t_takes(const cs_op_desc *desc);
 
-/* All blocks of a launch one after another, each with `filters` (32 or 64) of the filters; weight
- * and bias f32, input and output as the desc says (activation none, relu or leaky relu).
- * NOT_FOUND: too much for shared memory. */
-cs_status stationary_t_emulate(const cs_op_desc *desc, int filters, const void *input,
+/* NULL: there are no more variants. */
+const char *stationary_t_id(int variant);
+
+/* All tiles of a launch one after another; weight and bias f32, input and output as the desc says
+ * (activation none, relu or leaky relu). NOT_FOUND: too much for shared memory. */
+cs_status stationary_t_emulate(const cs_op_desc *desc, int variant, const void *input,
                                const float *weight, const float *bias, void *output,
                                stationary_t_faults *faults) CS_MUST_USE;
 

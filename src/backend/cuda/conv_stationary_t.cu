@@ -17,18 +17,18 @@ EncodeTiled encode_tiled() {
   return driver_function<EncodeTiled>("cuTensorMapEncodeTiled");
 }
 
-constexpr int kTilesLeast = 2; /* of a block, for which it loads its weights */
+constexpr int kTilesLeast = 2; /* of a group, for which its block loads weights */
 
 /* Tiles of mostly real pixels and filters, and enough of them. */
 bool is_worthwhile(const cs_op_desc *desc, const StationaryVariant &variant) {
   StationaryParams p = {};
-  if (!stationary_params(desc, variant.filters, &p)) return false;
+  if (!stationary_params(desc, variant, &p)) return false;
   const int64_t *dims = desc->output.shape.dims;
   int64_t filters = desc->attrs.conv.out_channels;
   int64_t pixels = dims[0] * ((dims[2] + 1) / 2) * ((dims[3] + 1) / 2);
-  int64_t computed = (int64_t)p.tiles * kStationaryPixels * p.slices * variant.filters;
+  int64_t computed = (int64_t)p.tiles * 64 * variant.parts * p.slices * variant.filters;
   return computed <= 2 * pixels * filters &&
-         (int64_t)p.tiles * 2 * p.slices >= kTilesLeast * kUnitsUsual;
+         (int64_t)p.tiles * 2 * p.slices >= (int64_t)kTilesLeast * variant.groups * kUnitsUsual;
 }
 
 int stationary_variants(const cs_op_desc *desc, const char **ids, int capacity) {
@@ -84,40 +84,40 @@ cs_status blocks_of(const StationaryParams &p, unsigned *out) {
   return CS_OK;
 }
 
-template <int FILTERS>
-cs_status launch_slices(const cs_op_desc *desc, const void *const *inputs, const void *weights,
-                        void *output, cudaStream_t stream) {
+template <typename B>
+cs_status launch_blocks(const cs_op_desc *desc, const StationaryVariant &variant,
+                        const void *const *inputs, const void *weights, void *output,
+                        cudaStream_t stream) {
   StationaryParams p = {};
   unsigned blocks = 0;
   cs_cuda_merge_part part = {desc, inputs, weights, output};
   if (view_elements(view_of(&desc->output)) == 0) return CS_OK;
-  fill_output(&part, FILTERS, stationary_filters_bytes(desc), &p);
+  fill_output(&part, B::kFilters, stationary_filters_bytes(desc), &p);
   p.w = static_cast<const char *>(weights);
-  if (!stationary_params(desc, FILTERS, &p))
+  if (!stationary_params(desc, variant, &p))
     return cs_error(CS_CODE_BAD_INPUT, "kernel conv_stationary_t: does not fit");
   CS_RETURN_IF_ERROR(encode_map(desc, inputs[0], &p));
   CS_RETURN_IF_ERROR(blocks_of(p, &blocks));
   return by_dtype(desc->output.dtype, [&](auto type) {
-    return launch_kernel_shared("conv_stationary_t",
-                                cs_conv_stationary_t_kernel<decltype(type), FILTERS>, dim3(blocks),
-                                dim3(kStationaryThreads), p, (size_t)stationary_shared(p, FILTERS),
-                                kStationaryShared, stream);
+    return launch_kernel_shared("conv_stationary_t", cs_conv_stationary_t_kernel<decltype(type), B>,
+                                dim3(blocks), dim3(B::kThreads), p,
+                                (size_t)stationary_shared(p, variant), kStationaryShared, stream);
   });
 }
 
 /* The caller found the variant among those of the operation. */
 cs_status stationary_launch(const cs_op_desc *desc, const char *id, const void *const *inputs,
                             const void *weights, void *output, cudaStream_t stream) {
-  using Launcher =
-      cs_status (*)(const cs_op_desc *, const void *const *, const void *, void *, cudaStream_t);
+  using Launcher = cs_status (*)(const cs_op_desc *, const StationaryVariant &, const void *const *,
+                                 const void *, void *, cudaStream_t);
   static constexpr Launcher launchers[] = {
-#define CS_STATIONARY_T_LAUNCHER(id, filters) launch_slices<filters>,
+#define CS_STATIONARY_T_LAUNCHER(id, ...) launch_blocks<StationaryBlock<__VA_ARGS__>>,
       CS_STATIONARY_T_TILES(CS_STATIONARY_T_LAUNCHER)
 #undef CS_STATIONARY_T_LAUNCHER
   };
   int v = 0;
   while (strcmp(id, kStationaryVariants[v].id) != 0) v++;
-  return launchers[v](desc, inputs, weights, output, stream);
+  return launchers[v](desc, kStationaryVariants[v], inputs, weights, output, stream);
 }
 
 }  // namespace

@@ -10,27 +10,33 @@
 /* Everything here is the including file's own. */
 namespace {
 
-/* X(id, filters a block) */
-#define CS_STATIONARY_T_TILES(X)   \
-  X("cuda.stationary_t.v1-64", 64) \
-  X("cuda.stationary_t.v1-32", 32)
+/* X(id, filters of a block, its groups of four warps, 64s of pixels of a group's tile) */
+#define CS_STATIONARY_T_TILES(X)             \
+  X("cuda.stationary_t.v1-64x2x2", 64, 2, 2) \
+  X("cuda.stationary_t.v1-64x3x1", 64, 3, 1) \
+  X("cuda.stationary_t.v1-64x4x1", 64, 4, 1) \
+  X("cuda.stationary_t.v1-32x2x2", 32, 2, 2) \
+  X("cuda.stationary_t.v1-32x3x2", 32, 3, 2) \
+  X("cuda.stationary_t.v1-32x4x1", 32, 4, 1)
 struct StationaryVariant {
   const char *id;
-  int filters;
+  int filters, groups, parts;
 };
 const StationaryVariant kStationaryVariants[] = {
-#define CS_STATIONARY_T_VARIANT(id, filters) {id, filters},
+#define CS_STATIONARY_T_VARIANT(...) {__VA_ARGS__},
     CS_STATIONARY_T_TILES(CS_STATIONARY_T_VARIANT)
 #undef CS_STATIONARY_T_VARIANT
 };
 
 constexpr int kStationaryTapsMost = 4;       /* of an axis */
 constexpr int kStationaryShiftMost = 127;    /* of a tap, pixels */
-constexpr int kStationaryPixels = 128;       /* of a tile: of each remainder of the columns */
-constexpr int kStationaryStagesMost = 8;     /* in shared memory */
+constexpr int kStationaryStagesMost = 4;     /* of a group, in shared memory */
 constexpr int kStationaryShared = 227 << 10; /* bytes that a block may have */
-constexpr int kStationaryBarriers = 8 * (2 * kStationaryStagesMost + 3);
-constexpr int kStationaryAlignment = 1024; /* of stages and weights */
+constexpr int kStationaryAlignment = 1024;   /* of stages and weights */
+/* Bytes: the weights' barrier, and two for each of a group's stages. */
+constexpr int stationary_barriers(int groups) {
+  return 8 * (1 + groups * 2 * kStationaryStagesMost);
+}
 
 /* ---- Taps ---- */
 
@@ -115,12 +121,13 @@ inline int64_t stationary_packed(const cs_op_desc *desc) {
 
 /* ---- Tiles ---- */
 
-/* 128 pixels: rows of whole groups of 8 pixels, which the swizzle of shared memory repeats after,
- * so that the same box serves every row of taps. Powers of two. */
+/* 64 or 128 pixels: rows of whole groups of 8 pixels, which the swizzle of shared memory repeats
+ * after, so that the same box serves every row of taps. Powers of two. */
 struct StationaryTile {
   int w, h, n;
 };
-constexpr StationaryTile kStationaryTiles[] = {{16, 8, 1}, {8, 16, 1}, {8, 8, 2}};
+constexpr StationaryTile kStationaryTiles[] = {
+    {16, 4, 1}, {8, 8, 1}, {16, 8, 1}, {8, 16, 1}, {8, 8, 2}};
 
 inline int64_t stationary_tiles(const cs_op_desc *desc, const StationaryTile &tile) {
   const int64_t *dims = desc->output.shape.dims;
@@ -129,10 +136,14 @@ inline int64_t stationary_tiles(const cs_op_desc *desc, const StationaryTile &ti
          ((dims[0] + tile.n - 1) / tile.n);
 }
 
-inline StationaryTile stationary_tile(const cs_op_desc *desc) {
-  StationaryTile best = kStationaryTiles[0];
-  for (const StationaryTile &tile : kStationaryTiles)
-    if (stationary_tiles(desc, tile) < stationary_tiles(desc, best)) best = tile;
+/* Of those of so many pixels the one that takes the fewest. */
+inline StationaryTile stationary_tile(const cs_op_desc *desc, int pixels) {
+  StationaryTile best = {};
+  for (const StationaryTile &tile : kStationaryTiles) {
+    bool fits = tile.w * tile.h * tile.n == pixels;
+    if (fits && (best.w == 0 || stationary_tiles(desc, tile) < stationary_tiles(desc, best)))
+      best = tile;
+  }
   return best;
 }
 
@@ -151,7 +162,7 @@ struct StationaryParams : ConvOutput {
   StationaryTile tile;
   int32_t box_h, tiles;
   FastDiv tiles_w, tiles_h, tile_w, tile_h;
-  int32_t stages, stage_bytes;
+  int32_t stages, stage_bytes; /* stages: of a group */
   int32_t images, out_rows, out_columns;
 };
 
@@ -159,19 +170,20 @@ inline int64_t stationary_blocks(const StationaryTaps &taps, int64_t chunks, int
   return taps.rows[remainder].n * chunks * taps.pairs;
 }
 
-/* Bytes of shared memory of a launch with p->stages stages. */
-inline int64_t stationary_shared(const StationaryParams &p, int filters) {
+/* Bytes of shared memory of a launch with p->stages stages a group. */
+inline int64_t stationary_shared(const StationaryParams &p, const StationaryVariant &variant) {
   int64_t blocks = cs_max_i64(p.blocks[0], p.blocks[1]);
-  return kStationaryAlignment + blocks * filters * kStageRow + (int64_t)p.stages * p.stage_bytes +
-         kStationaryBarriers;
+  return kStationaryAlignment + blocks * variant.filters * kStageRow +
+         (int64_t)variant.groups * p.stages * p.stage_bytes + stationary_barriers(variant.groups);
 }
 
 /* All but pointers, map and what fill_output says. False: it does not fit into shared memory, or
  * the counts of stages do not into 32 bits. */
-inline bool stationary_params(const cs_op_desc *desc, int filters, StationaryParams *p) {
+inline bool stationary_params(const cs_op_desc *desc, const StationaryVariant &variant,
+                              StationaryParams *p) {
   const StationaryTaps taps = stationary_taps(&desc->attrs.conv);
   const int64_t *dims = desc->output.shape.dims;
-  const StationaryTile tile = stationary_tile(desc);
+  const StationaryTile tile = stationary_tile(desc, 64 * variant.parts);
   int64_t tiles = stationary_tiles(desc, tile), chunks = stationary_chunks(desc);
   if (tiles * chunks * taps.n > INT32_MAX / 2) return false;
   p->chunks = (int32_t)chunks, p->shifts = taps.n;
@@ -183,7 +195,7 @@ inline bool stationary_params(const cs_op_desc *desc, int filters, StationaryPar
   }
   p->w_block = (int32_t)(stationary_packed(desc) * kStageRow);
   p->w_rows = (int64_t)p->blocks[0] * p->w_block;
-  p->slices = (int32_t)((desc->attrs.conv.out_channels + filters - 1) / filters);
+  p->slices = (int32_t)((desc->attrs.conv.out_channels + variant.filters - 1) / variant.filters);
   p->tile = tile, p->tiles = (int32_t)tiles;
   p->box_h = tile.h + max(p->taps_h[0], p->taps_h[1]) - 1;
   set_divisor(&p->tiles_w, ((dims[3] + 1) / 2 + tile.w - 1) / tile.w);
@@ -192,8 +204,8 @@ inline bool stationary_params(const cs_op_desc *desc, int filters, StationaryPar
   p->stage_bytes = tile.w * p->box_h * tile.n * kStageRow;
   p->images = (int32_t)dims[0], p->out_rows = (int32_t)dims[2], p->out_columns = (int32_t)dims[3];
   p->stages = kStationaryStagesMost;
-  while (p->stages > 0 && stationary_shared(*p, filters) > kStationaryShared) p->stages--;
-  return p->stages >= 3;
+  while (p->stages > 0 && stationary_shared(*p, variant) > kStationaryShared) p->stages--;
+  return p->stages >= 2;
 }
 
 /* ---- Weights: [remainder of the rows][shift of the columns][channels of a stage][row
@@ -274,9 +286,9 @@ __host__ __device__ __forceinline__ bool output_place(const StationaryParams &p,
   return out->n < p.images && out->h < p.out_rows;
 }
 
-/* Of the second 64 pixels of a tile, in a stage. */
+/* Where in a stage the second 64 pixels of a tile begin. */
 __host__ __device__ __forceinline__ int32_t second_part_bytes(const StationaryParams &p) {
-  return (p.tile.n == 1 ? kStationaryPixels / 2 : p.tile.w * p.box_h) * kStageRow;
+  return (p.tile.n == 1 ? 64 : p.tile.w * p.box_h) * kStageRow;
 }
 
 }  // namespace
