@@ -93,9 +93,9 @@ struct Emulation {
     int32_t block = 0;
     const char *w = p.w + row_rest * p.w_rows + (int64_t)slice * filters * kStageRow;
     sum.assign((size_t)(pixels * 2 * filters), 0.f);
-    for (int i = 0; i < p.shifts; i++)
+    for (int i = 0; i < p.both + p.alone[0] + p.alone[1]; i++)
       for (int chunk = 0; chunk < p.chunks; chunk++) {
-        int alone = i < p.alone[0] ? 0 : i < p.alone[0] + p.alone[1] ? 1 : -1;
+        int alone = i < p.both ? -1 : i < p.both + p.alone[0] ? 0 : 1;
         load(tile, p.shift_h[row_rest], p.shift_w[i], chunk);
         for (int t = 0; t < p.taps_h[row_rest]; t++)
           for (int remainder = 0; remainder < 2; remainder++)

@@ -15,6 +15,11 @@ struct StationaryBlock {
   static constexpr int kWarps = 4 * GROUPS; /* that multiply; those that copy are behind them */
   static constexpr int kThreads = 32 * (kWarps + GROUPS);
   static constexpr int kFragments = 2 * FILTERS / 8;
+  /* Whether both remainders are one product, which reads the pixels once: where the assembler finds
+   * registers for products of two widths (CUDA 13.0). Else it has each wait for the one before, and
+   * says so to ptxas -v (C7511). */
+  template <typename T>
+  static constexpr bool kWide = sizeof(T) == 2 ? FILTERS == 64 || PARTS == 2 : FILTERS == 32;
 };
 
 /* A block's share: one remainder of the rows, a slice of filters, every `step`-th tile. */
@@ -83,7 +88,7 @@ __device__ __forceinline__ void load_pixels(const StationaryParams &p, const Sta
   for (int32_t tile = first; tile < p.tiles; tile += step) {
     TilePlace place = tile_place(p, tile);
 #pragma unroll 1
-    for (int32_t i = 0; i < p.shifts; i++) {
+    for (int32_t i = 0; i < p.both + p.alone[0] + p.alone[1]; i++) {
       WindowAt at = {0, place.w + p.shift_w[i], place.h + p.shift_h[share.row_rest], place.n};
 #pragma unroll 1
       for (int32_t chunk = 0; chunk < p.chunks; chunk++, shared.next(p)) {
@@ -98,56 +103,61 @@ __device__ __forceinline__ void load_pixels(const StationaryParams &p, const Sta
 
 /* ---- The others multiply ---- */
 
-/* One row of taps of a stage, for one remainder of the columns: its sums of each pixel. a, b: of
- * matrix_low. */
-template <typename T, typename B, int REMAINDER>
+/* One row of taps of a stage: N sums of each pixel, from fragment FROM on. a, b: of matrix_low. */
+template <typename T, typename B, int N, int FROM>
 __device__ __forceinline__ void multiply_row(uint32_t a, uint32_t second, uint32_t b,
                                              float (&sum)[B::kParts][B::kFragments][4]) {
-  constexpr int kFrom = REMAINDER * B::kFilters / 8;
 #pragma unroll
   for (uint32_t k = 0; k < kStageRow / 16; k += 2)
 #pragma unroll
     for (uint32_t part = 0; part < B::kParts; part++)
-      wgmma<T, B::kFilters, kFrom>(sum[part], matrix_of(a + part * second + k), matrix_of(b + k));
+      wgmma<T, N, FROM>(sum[part], matrix_of(a + part * second + k), matrix_of(b + k));
 }
 
-/* So many stages, all for the same remainders of the columns (REMAINDERS: a bit for each). Their
- * rows of taps are the same box, further and further down. `weights`: theirs, moved behind them. */
+/* So many stages, all for the same remainders of the columns (REMAINDERS: a bit for each; of both
+ * there are some). Their rows of taps are the same box, further and further down. `weights`:
+ * theirs, moved behind them. */
 template <typename T, typename B, int REMAINDERS>
 __device__ __forceinline__ void multiply_stages(const StationaryParams &p, int32_t stages,
                                                 int32_t taps, uint32_t &weights,
                                                 StationaryShared &shared,
                                                 float (&sum)[B::kParts][B::kFragments][4]) {
-  constexpr uint32_t kBlock = B::kFilters * kStageRow / 16;
+  constexpr uint32_t kBlock = B::kFilters * kStageRow / 16, kBlocks = REMAINDERS == 3 ? 2 : 1;
   const uint32_t second = (uint32_t)(second_part_bytes(p) / 16);
   const uint32_t down = (uint32_t)(p.tile.w * kStageRow / 16);
   const bool tells = threadIdx.x % 32 == 0;
   uint32_t b = matrix_low(weights);
   uint32_t before = 0; /* the stage that is not given back yet */
+  int32_t left = stages;
+  if (REMAINDERS != 3 && left == 0) return;
 #pragma unroll 1
-  for (int32_t i = 0; i < stages; i++, shared.next(p)) {
+  do {
     uint32_t a = matrix_low(shared.stage(p));
     barrier_wait(shared.is_full(), shared.parity);
+    int32_t t = 0;
 #pragma unroll 1
-    for (int32_t t = 0; t < taps; t++, a += down) {
+    do {
       wgmma_begin();
-      if constexpr ((REMAINDERS & 1) != 0) {
-        multiply_row<T, B, 0>(a, second, b, sum);
-        b += kBlock;
+      if constexpr (REMAINDERS == 3 && B::template kWide<T>) {
+        multiply_row<T, B, 2 * B::kFilters, 0>(a, second, b, sum);
+      } else {
+        constexpr int kRight = B::kFilters / 8;
+        constexpr uint32_t kBehind = REMAINDERS == 3 ? kBlock : 0;
+        if constexpr (REMAINDERS != 2) multiply_row<T, B, B::kFilters, 0>(a, second, b, sum);
+        if constexpr (REMAINDERS != 1)
+          multiply_row<T, B, B::kFilters, kRight>(a, second, b + kBehind, sum);
       }
-      if constexpr ((REMAINDERS & 2) != 0) {
-        multiply_row<T, B, 1>(a, second, b, sum);
-        b += kBlock;
-      }
+      b += kBlocks * kBlock;
       wgmma_commit();
       wgmma_wait<1>();
       if (tells && t == 0 && before != 0) barrier_arrive(before);
-    }
+      a += down;
+    } while (++t < taps);
     before = shared.is_empty();
-  }
+    shared.next(p);
+  } while (--left > 0);
   wgmma_wait<0>();
   if (tells && before != 0) barrier_arrive(before);
-  constexpr int kBlocks = (REMAINDERS & 1) + (REMAINDERS >> 1);
   weights += (uint32_t)(stages * taps * kBlocks * B::kFilters * kStageRow);
 }
 
@@ -158,10 +168,9 @@ __device__ __forceinline__ void multiply_tile(const StationaryParams &p, int32_t
                                               StationaryShared &shared,
                                               float (&sum)[B::kParts][B::kFragments][4]) {
   uint32_t weights = shared.weights;
-  int32_t both = p.shifts - p.alone[0] - p.alone[1];
+  multiply_stages<T, B, 3>(p, p.both * p.chunks, taps, weights, shared, sum);
   multiply_stages<T, B, 1>(p, p.alone[0] * p.chunks, taps, weights, shared, sum);
   multiply_stages<T, B, 2>(p, p.alone[1] * p.chunks, taps, weights, shared, sum);
-  multiply_stages<T, B, 3>(p, both * p.chunks, taps, weights, shared, sum);
 }
 
 template <typename T, typename B>

@@ -12,12 +12,10 @@ namespace {
 
 /* X(id, filters of a block, its groups of four warps, 64s of pixels of a group's tile) */
 #define CS_STATIONARY_T_TILES(X)             \
-  X("cuda.stationary_t.v1-64x2x2", 64, 2, 2) \
-  X("cuda.stationary_t.v1-64x3x1", 64, 3, 1) \
   X("cuda.stationary_t.v1-64x4x1", 64, 4, 1) \
-  X("cuda.stationary_t.v1-32x2x2", 32, 2, 2) \
-  X("cuda.stationary_t.v1-32x3x2", 32, 3, 2) \
-  X("cuda.stationary_t.v1-32x4x1", 32, 4, 1)
+  X("cuda.stationary_t.v1-64x2x2", 64, 2, 2) \
+  X("cuda.stationary_t.v1-32x4x1", 32, 4, 1) \
+  X("cuda.stationary_t.v1-32x2x2", 32, 2, 2)
 struct StationaryVariant {
   const char *id;
   int filters, groups, parts;
@@ -57,11 +55,14 @@ struct ColumnShift {
   int32_t tap[2];            /* the kernel's column for each */
 };
 
-/* First the shifts for one remainder alone, then those for the other alone, then those for both. */
+/* First the shifts for both remainders, then those for one alone, then those for the other alone.
+ */
 struct StationaryTaps {
   RemainderTaps rows[2];
   ColumnShift columns[kStationaryTapsMost];
-  int32_t n, alone[2], pairs; /* pairs: of a shift and a remainder */
+  int32_t both, alone[2];
+  int shifts() const { return both + alone[0] + alone[1]; }
+  int pairs() const { return 2 * both + alone[0] + alone[1]; } /* of a shift and a remainder */
 };
 
 inline StationaryTaps stationary_taps(const cs_conv_attrs *conv) {
@@ -70,7 +71,7 @@ inline StationaryTaps stationary_taps(const cs_conv_attrs *conv) {
   for (int r = 0; r < 2; r++)
     out.rows[r] = remainder_taps(conv, 0, r), columns[r] = remainder_taps(conv, 1, r);
   int32_t begin = min(columns[0].first, columns[1].first);
-  for (int32_t wanted = 1; wanted <= 3; wanted++)
+  for (int32_t wanted : {3, 1, 2})
     for (int32_t shift = begin; shift < begin + kStationaryTapsMost; shift++) {
       ColumnShift one = {shift, 0, {-1, -1}};
       for (int r = 0; r < 2; r++) {
@@ -79,9 +80,8 @@ inline StationaryTaps stationary_taps(const cs_conv_attrs *conv) {
         one.remainders |= 1 << r, one.tap[r] = columns[r].last - 2 * t;
       }
       if (one.remainders != wanted) continue;
-      out.columns[out.n++] = one;
-      out.pairs += wanted == 3 ? 2 : 1;
-      if (wanted < 3) out.alone[wanted - 1]++;
+      out.columns[out.shifts()] = one;
+      (wanted == 3 ? out.both : out.alone[wanted - 1])++;
     }
   return out;
 }
@@ -106,7 +106,7 @@ inline bool stationary_takes(const cs_op_desc *desc) {
   cs_op_desc as_conv = *desc; /* no window is asked for here: only how tensors lie, and how large */
   as_conv.op = CS_OP_CONV;
   for (int64_t &pad : as_conv.attrs.conv.pads) pad = 0;
-  return tiles_take(&as_conv) && stationary_stores(desc);
+  return tiles_take(&as_conv) && stationary_stores(desc) && stationary_taps(conv).both > 0;
 }
 
 inline int64_t stationary_chunks(const cs_op_desc *desc) {
@@ -151,11 +151,11 @@ inline StationaryTile stationary_tile(const cs_op_desc *desc, int pixels) {
 
 struct StationaryParams : ConvOutput {
   CUtensorMap x;
-  const char *w;            /* as packed */
-  int64_t w_rows;           /* bytes from the weights of one remainder of the rows to the other's */
-  int32_t w_block;          /* … from one tap of all filters to the next */
-  int32_t chunks, slices;   /* stages of a shift; slices of the filters */
-  int32_t shifts, alone[2]; /* of the columns: those for one remainder alone come first */
+  const char *w;          /* as packed */
+  int64_t w_rows;         /* bytes from the weights of one remainder of the rows to the other's */
+  int32_t w_block;        /* … from one tap of all filters to the next */
+  int32_t chunks, slices; /* stages of a shift; slices of the filters */
+  int32_t both, alone[2]; /* shifts of the columns */
   int32_t shift_w[kStationaryTapsMost];
   int32_t shift_h[2], taps_h[2],
       blocks[2]; /* blocks: taps of a slice, all of them in shared memory */
@@ -167,7 +167,7 @@ struct StationaryParams : ConvOutput {
 };
 
 inline int64_t stationary_blocks(const StationaryTaps &taps, int64_t chunks, int remainder) {
-  return taps.rows[remainder].n * chunks * taps.pairs;
+  return taps.rows[remainder].n * chunks * taps.pairs();
 }
 
 /* Bytes of shared memory of a launch with p->stages stages a group. */
@@ -185,9 +185,9 @@ inline bool stationary_params(const cs_op_desc *desc, const StationaryVariant &v
   const int64_t *dims = desc->output.shape.dims;
   const StationaryTile tile = stationary_tile(desc, 64 * variant.parts);
   int64_t tiles = stationary_tiles(desc, tile), chunks = stationary_chunks(desc);
-  if (tiles * chunks * taps.n > INT32_MAX / 2) return false;
-  p->chunks = (int32_t)chunks, p->shifts = taps.n;
-  for (int i = 0; i < taps.n; i++) p->shift_w[i] = taps.columns[i].shift;
+  if (tiles * chunks * taps.shifts() > INT32_MAX / 2) return false;
+  p->chunks = (int32_t)chunks, p->both = taps.both;
+  for (int i = 0; i < taps.shifts(); i++) p->shift_w[i] = taps.columns[i].shift;
   for (int r = 0; r < 2; r++) {
     p->alone[r] = taps.alone[r];
     p->shift_h[r] = taps.rows[r].first, p->taps_h[r] = taps.rows[r].n;
@@ -227,7 +227,7 @@ inline void stationary_for_blocks(const cs_op_desc *desc, PUT put) {
   int64_t chunks = stationary_chunks(desc), width = kStageRow / cs_dtype_size(desc->output.dtype);
   int64_t block = 0;
   for (const RemainderTaps &rows : taps.rows)
-    for (int i = 0; i < taps.n; i++)
+    for (int i = 0; i < taps.shifts(); i++)
       for (int64_t chunk = 0; chunk < chunks; chunk++)
         for (int32_t t = 0; t < rows.n; t++)
           for (int r = 0; r < 2; r++)
