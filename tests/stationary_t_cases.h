@@ -25,6 +25,8 @@ static inline void stationary_t_cases(conformance_table *table, int images) {
       {"k4_p2", {2, 64, 16, 16}, {64, 4, 4}, {2, 2, 2, 2}, {0, 0}, CC_BIAS, CS_ACT_NONE},
       {"k3_more", {2, 64, 16, 15}, {64, 3, 3}, {1, 1, 1, 1}, {1, 1}, CC_BIAS, CS_ACT_RELU},
       {"k3", {2, 64, 15, 16}, {64, 3, 3}, {1, 1, 1, 1}, {0, 0}, CC_BIAS, CS_ACT_RELU},
+      {"k3_p0", {2, 40, 15, 15}, {64, 3, 3}, {0, 0, 0, 0}, {0, 0}, CC_BIAS, CS_ACT_RELU},
+      {"k3_p2", {2, 64, 17, 18}, {64, 3, 3}, {2, 2, 2, 2}, {1, 0}, CC_BIAS, CS_ACT_NONE},
       {"k2", {2, 96, 16, 16}, {64, 2, 2}, {0, 0, 0, 0}, {0, 0}, CC_BIAS, CS_ACT_RELU},
       {"k2_4", {2, 64, 15, 15}, {64, 2, 4}, {1, 0, 0, 1}, {0, 0}, CC_BIAS, CS_ACT_NONE},
       {"k4_3", {2, 64, 15, 15}, {32, 4, 3}, {2, 1, 1, 0}, {0, 1}, CC_BIAS, CS_ACT_NONE},
@@ -35,6 +37,13 @@ static inline void stationary_t_cases(conformance_table *table, int images) {
        {1, 1, 1, 1},
        {0, 0},
        CC_BIAS | CC_VIEW_IN | CC_VIEW_OUT,
+       CS_ACT_RELU},
+      {"slice_tail",
+       {2, 24, 15, 16},
+       {40, 4, 4},
+       {1, 1, 1, 1},
+       {0, 0},
+       CC_BIAS | CC_VIEW_IN,
        CS_ACT_RELU},
   };
   const cs_layout nhwc[] = {CS_LAYOUT_NHWC};

@@ -60,7 +60,7 @@ def main():
         sys.exit(__doc__)
     source = pathlib.Path(__file__).resolve().parent.parent / "src"
     entries = json.loads((pathlib.Path(sys.argv[1]) / "compile_commands.json").read_text(encoding="utf-8"))
-    wanted = [entry for entry in entries if entry["file"].endswith(".cu") and "90a" in entry["command"] and
+    wanted = [entry for entry in entries if entry["file"].endswith(".cu") and "compute_90a" in entry["command"] and
               pathlib.Path(entry["file"]).is_relative_to(source) and includes(pathlib.Path(entry["file"]), source)]
     if not wanted:
         print("check_wgmma: nothing here is compiled for sm_90a")

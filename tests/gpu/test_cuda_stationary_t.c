@@ -29,12 +29,13 @@ static int check(const conformance_case *c, int *variants) {
 static void every_variant_is_right(void **state) {
   (void)state;
   conformance_table table = {0};
-  stationary_t_cases(&table, 90);
-  int failures = 0, variants = 0;
+  stationary_t_cases(&table, 91); /* an odd number: tiles of two images end with one */
+  int failures = 0, variants = 0, cases = 0;
   for (int i = 0; i < table.n; i++)
     if (table.cases[i].desc.precision != CS_PRECISION_F32)
-      failures += check(&table.cases[i], &variants);
+      failures += check(&table.cases[i], &variants), cases++;
   fprintf(stderr, "%d variants, %d failures\n", variants, failures);
+  assert_true(variants >= 2 * cases); /* of 4; 64 filters do not always fit */
   assert_int_equal(failures, 0);
   free(table.cases);
 }

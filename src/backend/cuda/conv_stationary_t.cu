@@ -4,8 +4,8 @@
  * of the output's rows, for all channels, both remainders of the columns and a slice of the
  * filters, and walks over tiles: only pixels come in, once for each shift of the columns. A shift
  * of the rows is the same box in shared memory further down, as tiles are 8 or 16 pixels wide, and
- * both remainders of the columns share the shifts that they have in common. Two groups of four
- * warps take turns: one stores while the other multiplies. */
+ * both remainders of the columns share the shifts that they have in common. Groups of four warps
+ * have tiles and stages of their own: one stores while another multiplies. */
 #include "backend/cuda/conv_stationary_t.cuh"
 
 namespace {
@@ -17,9 +17,7 @@ EncodeTiled encode_tiled() {
   return driver_function<EncodeTiled>("cuTensorMapEncodeTiled");
 }
 
-constexpr int kTilesLeast = 2; /* of a group, for which its block loads weights */
-
-/* Tiles of mostly real pixels and filters, and enough of them. */
+/* Tiles of mostly real pixels and filters, and so many that half of all groups have one. */
 bool is_worthwhile(const cs_op_desc *desc, const StationaryVariant &variant) {
   StationaryParams p = {};
   if (!stationary_params(desc, variant, &p)) return false;
@@ -28,7 +26,7 @@ bool is_worthwhile(const cs_op_desc *desc, const StationaryVariant &variant) {
   int64_t pixels = dims[0] * ((dims[2] + 1) / 2) * ((dims[3] + 1) / 2);
   int64_t computed = (int64_t)p.tiles * 64 * variant.parts * p.slices * variant.filters;
   return computed <= 2 * pixels * filters &&
-         (int64_t)p.tiles * 2 * p.slices >= (int64_t)kTilesLeast * variant.groups * kUnitsUsual;
+         2 * (int64_t)p.tiles * 2 * p.slices >= (int64_t)variant.groups * kUnitsUsual;
 }
 
 int stationary_variants(const cs_op_desc *desc, const char **ids, int capacity) {
@@ -91,7 +89,6 @@ cs_status launch_blocks(const cs_op_desc *desc, const StationaryVariant &variant
   StationaryParams p = {};
   unsigned blocks = 0;
   cs_cuda_merge_part part = {desc, inputs, weights, output};
-  if (view_elements(view_of(&desc->output)) == 0) return CS_OK;
   fill_output(&part, B::kFilters, stationary_filters_bytes(desc), &p);
   p.w = static_cast<const char *>(weights);
   if (!stationary_params(desc, variant, &p))

@@ -189,8 +189,7 @@ __device__ __forceinline__ void store_tile(const StationaryParams &p, const Tile
       int32_t row = part * 64 + warp * 16 + half * 8 + lane / 4;
       if (!output_place(p, tile, row, share.row_rest, &at)) continue;
       int32_t y = at.n * p.out.n + at.h * p.out.h + at.w * p.out.w;
-      if (at.w < p.out_columns)
-        store_half<T, kHalf, 0, true>(p, act, sum[part], half, column0, y, 0);
+      store_half<T, kHalf, 0, true>(p, act, sum[part], half, column0, y, 0);
       if (at.w + 1 < p.out_columns)
         store_half<T, kHalf, kHalf, true>(p, act, sum[part], half, column0, y + p.out.w, 0);
     }

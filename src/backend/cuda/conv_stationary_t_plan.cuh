@@ -27,7 +27,7 @@ const StationaryVariant kStationaryVariants[] = {
 };
 
 constexpr int kStationaryTapsMost = 4;       /* of an axis */
-constexpr int kStationaryShiftMost = 127;    /* of a tap, pixels */
+constexpr int kStationaryPadMost = 127;      /* of a side, pixels */
 constexpr int kStationaryStagesMost = 4;     /* of a group, in shared memory */
 constexpr int kStationaryShared = 227 << 10; /* bytes that a block may have */
 constexpr int kStationaryAlignment = 1024;   /* of stages and weights */
@@ -98,10 +98,12 @@ inline bool stationary_stores(const cs_op_desc *desc) {
 inline bool stationary_takes(const cs_op_desc *desc) {
   if (desc->op != CS_OP_CONV_TRANSPOSE || desc->has_residual || desc->has_prologue) return false;
   const cs_conv_attrs *conv = &desc->attrs.conv;
+  if (view_elements(view_of(&desc->inputs[0])) == 0 || view_elements(view_of(&desc->output)) == 0)
+    return false;
   for (int axis = 0; axis < 2; axis++) {
     if (conv->strides[axis] != 2 || conv->dilations[axis] != 1) return false;
     if (conv->kernel[axis] < 2 || conv->kernel[axis] > kStationaryTapsMost) return false;
-    if (conv->pads[axis] < 0 || conv->pads[axis] > kStationaryShiftMost) return false;
+    if (conv->pads[axis] < 0 || conv->pads[axis] > kStationaryPadMost) return false;
   }
   cs_op_desc as_conv = *desc; /* no window is asked for here: only how tensors lie, and how large */
   as_conv.op = CS_OP_CONV;
@@ -157,8 +159,8 @@ struct StationaryParams : ConvOutput {
   int32_t chunks, slices; /* stages of a shift; slices of the filters */
   int32_t both, alone[2]; /* shifts of the columns */
   int32_t shift_w[kStationaryTapsMost];
-  int32_t shift_h[2], taps_h[2],
-      blocks[2]; /* blocks: taps of a slice, all of them in shared memory */
+  int32_t shift_h[2], taps_h[2];
+  int32_t blocks[2]; /* products' weights of a slice, all of them in shared memory */
   StationaryTile tile;
   int32_t box_h, tiles;
   FastDiv tiles_w, tiles_h, tile_w, tile_h;
@@ -208,9 +210,8 @@ inline bool stationary_params(const cs_op_desc *desc, const StationaryVariant &v
   return p->stages >= 2;
 }
 
-/* ---- Weights: [remainder of the rows][shift of the columns][channels of a stage][row
- * tap][remainder of the columns][filter][128 bytes], swizzled and permuted as conv_tma.cu's; then
- * the bias in f32 */
+/* ---- Weights: [remainder of the rows][shift of the columns][stage][tap of the rows][remainder of
+ * the columns][filter][128 bytes], swizzled and permuted as conv_tma.cu's; then the bias in f32 */
 
 inline int64_t stationary_filters_bytes(const cs_op_desc *desc) {
   const StationaryTaps taps = stationary_taps(&desc->attrs.conv);
@@ -283,7 +284,7 @@ __host__ __device__ __forceinline__ bool output_place(const StationaryParams &p,
   int32_t w, h;
   out->n = tile.n + divide(divide(row, p.tile_w, &w), p.tile_h, &h);
   out->h = 2 * (tile.h + h) + row_rest, out->w = 2 * (tile.w + w);
-  return out->n < p.images && out->h < p.out_rows;
+  return out->n < p.images && out->h < p.out_rows && out->w < p.out_columns;
 }
 
 /* Where in a stage the second 64 pixels of a tile begin. */

@@ -82,9 +82,9 @@ __device__ __forceinline__ I thread_index() {
 }
 
 /* ---- Beginning early (programmatic dependent launch) ----
- * A kernel may be launched while what it waits for still runs. Every kernel of an operation calls
- * one of these in all threads, before the first access to memory that other kernels write or read:
- * what it writes may still be read by those before, too. */
+ * A kernel may be launched while what it waits for still runs. In every kernel of an operation each
+ * thread that accesses memory which other kernels write or read, or has it copied, calls one of
+ * these before: what it writes may still be read by those before, too. */
 
 /* Until everything that this kernel waits for has ended, and is seen. */
 __device__ __forceinline__ void await_inputs() {

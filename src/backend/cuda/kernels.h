@@ -16,7 +16,7 @@ extern "C" {
  * …; static strings) and returns how many there are; 0: none. Covers every operation that reaches a
  * backend, any strides, NCHW and NHWC, f32/f16/bf16 (arithmetic in f32) — Conv, ConvTranspose and
  * Gemm included (direct forms: the last resort, always admissible). */
-#define CS_CUDA_VARIANTS_MOST 32
+#define CS_CUDA_VARIANTS_MOST 48
 int cs_cuda_kernel_variants(const cs_op_desc *desc, const char **ids, int capacity);
 /* The same of kernels that are there to be compared with; not among the variants. */
 int cs_cuda_kernel_baselines(const cs_op_desc *desc, const char **ids, int capacity);

@@ -1,10 +1,14 @@
-/* Maps that tell the copy engine (tma.cuh) of a tensor in NHWC: the host's part. */
+/* What kernels of the copy engine and wgmma need on the host: whether the device has them,
+ * functions of the driver, and what maps tell the copy engine (tma.cuh) of a tensor in NHWC. */
 #ifndef CONVSCHED_BACKEND_CUDA_TENSOR_MAP_CUH_
 #define CONVSCHED_BACKEND_CUDA_TENSOR_MAP_CUH_
 
 #include <cuda.h>
 
 #include "backend/cuda/kernel_util.cuh"
+
+/* Everything here is the including file's own. */
+namespace {
 
 /* wgmma was compiled in, and the current device has it: sm_90a is for compute capability 9.0. */
 inline bool device_has_wgmma() {
@@ -52,5 +56,7 @@ inline MapView map_view_of(const View &in, int64_t size) {
   }
   return out;
 }
+
+}  // namespace
 
 #endif
