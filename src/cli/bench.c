@@ -192,6 +192,7 @@ static cs_status tell(const cli_options *options, const char *records, size_t le
   CS_RETURN_IF_ERROR(cs_bench_records_text(records, length, name, format, &text));
   cs_status st = cs_text_save(options->output, text);
   cs_string_free(text);
+  if (st == CS_OK) cli_tell_written(options, options->output);
   return st;
 }
 

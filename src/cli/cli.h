@@ -208,6 +208,8 @@ cs_status cli_print(const char *text) CS_MUST_USE;
 
 /* The same to a file that is replaced; "-" and NULL are stdout. */
 cs_status cli_write(const char *path, const char *text) CS_MUST_USE;
+/* Says on stderr that a page, figure or table is there; nothing where it went to stdout. */
+void cli_tell_written(const cli_options *options, const char *path);
 struct cs_strbuf;
 /* cli_write of a buffer, which is released. */
 cs_status cli_write_buffer(const char *path, struct cs_strbuf *text) CS_MUST_USE;

@@ -242,6 +242,7 @@ static cs_status tell_records(const cli_options *options, const char *path) {
   CS_RETURN_IF_ERROR(cs_experiment_page(path, &page));
   st = cs_text_save(options->page, page);
   cs_string_free(page);
+  if (st == CS_OK) cli_tell_written(options, options->page);
   return st;
 }
 

@@ -110,6 +110,10 @@ cs_status cli_write(const char *path, const char *text) {
   return path && strcmp(path, "-") != 0 ? cs_text_save(path, text) : cli_print(text);
 }
 
+void cli_tell_written(const cli_options *options, const char *path) {
+  if (path && strcmp(path, "-") != 0) cs_log(cli_logger(options), CS_LOG_INFO, "wrote %s", path);
+}
+
 cs_status cli_write_buffer(const char *path, struct cs_strbuf *text) {
   char *all = NULL;
   CS_RETURN_IF_ERROR(cs_strbuf_take(text, &all));

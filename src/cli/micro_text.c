@@ -1,4 +1,5 @@
 /* Micro-batches for a person: how nodes are divided, and what it brought. */
+#include <math.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -52,10 +53,34 @@ static void print_gain(const json_t *trial, cs_strbuf *text) {
                    number(gain, "candidates"), number(gain, "cache"));
 }
 
+/* Why none were taken, where they were a choice. */
+static void print_none(const char *policy, const json_t *micro, cs_strbuf *text) {
+  const json_t *trials = json_object_get(micro, "trials");
+  size_t n = json_array_size(trials);
+  double best = INFINITY;
+  for (size_t i = 0; i < n; i++) {
+    const json_t *ratio = json_object_get(json_array_get(trials, i), "ratio");
+    if (json_is_object(ratio)) best = fmin(best, number(ratio, "median"));
+  }
+  cs_strbuf_printf(text, "Micro-batches of %s: none; ", policy);
+  if (n == 0) {
+    cs_strbuf_printf(text, "no parts of a batch promise to be faster.\n");
+  } else if (isfinite(best)) {
+    cs_strbuf_printf(
+        text, "the best of %zu divided plans takes %.3f times as long as the undivided one.\n", n,
+        best);
+  } else {
+    cs_strbuf_printf(text, "%zu divided plans that promised to be faster were not measured.\n", n);
+  }
+}
+
 void cli_print_micro_batches(const char *policy, const json_t *micro, cs_strbuf *text) {
   const json_t *divided = json_object_get(micro, "divided"), *trial = taken_trial(micro);
   size_t n = json_array_size(divided);
-  if (n == 0) return;
+  if (n == 0) {
+    if (micro) print_none(policy, micro, text);
+    return;
+  }
   cs_strbuf_printf(text, "Micro-batches of %s:", policy);
   for (size_t i = 0; i < n; i++) {
     cs_strbuf_printf(text, "%s", i ? "," : "");

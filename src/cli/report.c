@@ -17,7 +17,10 @@ cs_status cli_write_report(const cli_options *options, const cs_report *report) 
   cs_status st = options->json ? print_as(report, CS_REPORT_JSON, options->json) : CS_OK;
   bool printed = options->json && strcmp(options->json, "-") == 0;
   const char *path = options->table >= 0 ? options->output : NULL; /* else it is not the table's */
-  return st != CS_OK || printed ? st : print_as(report, options->format, path);
+  if (st != CS_OK || printed) return st;
+  st = print_as(report, options->format, path);
+  if (st == CS_OK) cli_tell_written(options, path);
+  return st;
 }
 
 static cs_status make_report(const cli_options *options, cs_device *device, const cs_graph *graph,

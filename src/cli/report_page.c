@@ -137,6 +137,7 @@ static cs_status write_page(const cli_options *options, const cs_page *page) {
   char *text = NULL;
   cs_status st = cs_page_text(page, options->figure, format_of(options), &text);
   if (st == CS_OK) st = cli_write(options->output, text);
+  if (st == CS_OK) cli_tell_written(options, options->output);
   cs_string_free(text);
   return st;
 }

@@ -151,7 +151,8 @@ class Bench(CommandTest):
         self.assertEqual(figure.documentElement.tagName, "svg")
         self.assertEqual(told[0].split(",")[:6], ["bench", "case", "dtype", "device", "rung", "us"])
         self.assertEqual(len(told), 1 + 2 * 4)
-        self.bench("--from", "out.jsonl", "--output", "c.html")
+        _, err = self.accepted(self.execute("bench", "--from", "out.jsonl", "--output", "c.html"))
+        self.assertEqual(err, "convsched: wrote c.html\n")
         self.assertEqual((self.folder / "c.html").read_text(), page)
 
     def test_a_case_is_recorded_once(self):

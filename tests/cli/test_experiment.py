@@ -177,7 +177,8 @@ class Resume(ExperimentTest):
         whole = path.read_bytes()
         last = whole.splitlines()[-1]
         path.write_bytes(whole[:-len(last) // 2])
-        self.accepted(self.execute("experiment", "--from", "out.jsonl", "--page", "a.html"))
+        _, err = self.accepted(self.execute("experiment", "--from", "out.jsonl", "--page", "a.html"))
+        self.assertIn("convsched: wrote a.html\n", err)
         self.assertIn("was cut off", (self.folder / "a.html").read_text())
         self.accepted(self.sim("--quiet"))
         self.assert_complete()

@@ -99,7 +99,8 @@ class MicroBatches(CommandTest):
     def test_choice(self):
         """Whatever coselect finds, it says what it compared, and `none` asks for nothing of it."""
         given = ("--batch", 16, "--policy", "coselect", "--search-seconds", "0.3")
-        found = self.policies(self.record(*given, "--workspace-limit", "4K"))["coselect"]
+        out, _ = self.accepted(self.run_chain("--samples", 3, "--json", "r.json", *given, "--workspace-limit", "4K"))
+        found = self.policies(json.loads((self.folder / "r.json").read_text()))["coselect"]
         told = found["micro_batches"]
         for trial in told["trials"]:
             self.assertGreater(trial["undivided_us"], trial["expected_us"])
@@ -107,6 +108,13 @@ class MicroBatches(CommandTest):
             if trial["taken"]:
                 self.assertLess(trial["ratio"]["high"], 1)
         self.assertEqual(bool(told["divided"]), any(trial["taken"] for trial in told["trials"]))
+        said = [line for line in out.splitlines() if line.startswith("Micro-batches of coselect: ")]
+        self.assertEqual(len(said), 1)
+        ratios = [trial["ratio"]["median"] for trial in told["trials"] if trial["ratio"]]
+        if not told["trials"]:
+            self.assertTrue(said[0].endswith("none; no parts of a batch promise to be faster."))
+        elif not told["divided"] and ratios:
+            self.assertIn(f"none; the best of {len(told['trials'])} divided plans takes {min(ratios):.3f} times as long", said[0])
         self.assertTrue(found["verification"]["passed"])
         found = self.policies(self.record(*given, "--micro-batches", "none"))["coselect"]
         self.assertNotIn("micro_batches", found)

@@ -75,7 +75,7 @@ class ReportTest(CommandTest):
 
     def page(self, *args, **how):
         out, err = self.accepted(self.report("-o", "page.html", *args, **how))
-        self.assertEqual((out, err), ("", ""))
+        self.assertEqual((out, err), ("", "convsched: wrote page.html\n"))
         return self.checked((self.folder / "page.html").read_text(encoding="utf-8"))
 
     def checked(self, text):
@@ -299,9 +299,12 @@ class Figures(ReportTest):
         for name, start in (("a.csv", "policy,"), ("a.md", "latency"), ("a.svg", "<svg ")):
             self.accepted(self.report("--policy", "streams", "--figure", "policies", "-o", name))
             self.assertTrue((self.folder / name).read_text(encoding="utf-8").startswith(start), name)
-        out, _ = self.accepted(self.report("--policy", "sequential", "--format", "html"))
+        out, err = self.accepted(self.report("--policy", "sequential", "--format", "html"))
         self.assertTrue(out.startswith("<!DOCTYPE html>"))
-        self.accepted(self.report("--table", "workspace", "--format", "csv", "-o", "t.csv"))
+        self.assertNotIn("wrote", err)
+        out, err = self.accepted(self.report("--table", "workspace", "--format", "csv", "-o", "t.csv"))
+        self.assertEqual(out, "")
+        self.assertIn("convsched: wrote t.csv\n", err)
         self.assertTrue((self.folder / "t.csv").read_text().startswith("node,"))
 
 
