@@ -36,8 +36,8 @@ def row(record):
 NAIVE_HEAD = """## Beside plain loops on a CPU
 
 The same layers by one thread's loops, every input added to the outputs that it reaches (`convsched bench convtranspose`, rung
-naive, f32; the layers alone, without activations and pixels), as many times as long for as many pictures. Of another machine:
-the file's name tells which.
+naive, f32; the layers alone, without activations and pixels), as many times as long for as many pictures. Which machine's the
+loops are and which one's the generator, the files' names tell: such loops differ between CPUs several times, and so do the factors.
 """
 NAIVE_COLUMNS = ("loops of", "a picture, ms", "record", "dtype", "a request", "computing", "with copies")
 LAYERS = tuple(f"dcgan.{i}" for i in range(5))
@@ -82,7 +82,7 @@ def main():
         generated += [(path.name, record) for record in found if record["model"] == "dcgan_generator"]
         print("\nCommands:\n")
         for record in found:
-            print(f"    {record['command']}  # {record['commit'][:12]}")
+            print(f"    {record['command']}  # {records.commit_of(record)}")
         print()
     print(NAIVE_HEAD)
     table(NAIVE_COLUMNS, naive_rows(generated))

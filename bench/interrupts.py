@@ -278,7 +278,7 @@ def table(found, within_s):
             "candidates measured again, of operations complete before", "problems")
     made = [f"| {' | '.join(head)} |", "|---" * len(head) + "|", *(row(record, within_s) for record in found)]
     took = [record["took_s"] for record in found if not ended_by_itself(record)]
-    on = ", ".join(sorted({f"{record['device']['name']} at {record['commit'][:12]}" for record in found}))
+    on = ", ".join(sorted({f"{record['device']['name']} at {records.commit_of(record)}" for record in found}))
     made += ["", f"{len(took)} interrupted on {on or 'nothing'}; "
                  f"{sum(seconds <= within_s for seconds in took)} ended within {within_s:g} s"
                  f"{f', the slowest after {max(took):.3f} s' if took else ''}."]

@@ -40,6 +40,12 @@ def commit(given):
     return result.stdout.strip() or "unknown"
 
 
+def commit_of(record):
+    """Short, and whether the tree had changes: "3e0f4db305d7-dirty"."""
+    commit, _, changed = record["commit"].partition("-")
+    return commit[:12] + ("-" + changed if changed else "")
+
+
 def versions(device):
     """Of what a device's description tells, for a page."""
     return ", ".join(f"{key} {device[key]}" for key in ("driver", "cuda", "cudnn", "onednn") if key in device)

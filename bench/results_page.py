@@ -39,7 +39,7 @@ def main():
         if not found:  # of another page: throughput.md
             continue
         device = found[0]["device"]
-        print(f"## {path.name}\n\n{device['name']} ({records.versions(device)}), commit {found[0]['commit'][:12]}\n")
+        print(f"## {path.name}\n\n{device['name']} ({records.versions(device)}), commit {records.commit_of(found[0])}\n")
         print("| " + " | ".join(COLUMNS) + " |")
         print("|" + "---|" * len(COLUMNS))
         for record in found:

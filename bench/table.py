@@ -41,7 +41,7 @@ def main():
         if not found:
             sys.exit(f"{path}: found no {records.RUN} records")
         first = found[0]
-        print(f"{path}: {first['device'].get('name')}, commit {first['commit'][:12]}\n")
+        print(f"{path}: {first['device'].get('name')}, commit {records.commit_of(first)}\n")
         show([COLUMNS] + [row for record in found for row in rows(record)], "--markdown" in sys.argv)
         print()
 

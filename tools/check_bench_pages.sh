@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# docs/bench/OPERATION-MACHINE.{md,svg} are what `convsched bench --from` makes of bench/results/*-bench-OPERATION.jsonl.
+# docs/bench/OPERATION-MACHINE.md and …-PRECISION.svg are what `convsched bench --from` makes of bench/results/*-bench-OPERATION.jsonl.
 #
 #   tools/check_bench_pages.sh CONVSCHED [--write]
 set -eu
@@ -25,17 +25,37 @@ print()
 PY
 }
 
+# The records of each precision, as FOLDER/PRECISION.jsonl: a figure of all would be too full.
+split_by_precision() { # FILE FOLDER
+  python3 - "$1" "$2" <<'PY'
+import json
+import pathlib
+import sys
+
+for line in open(sys.argv[1], encoding="utf-8"):
+    with open(pathlib.Path(sys.argv[2]) / f"{json.loads(line)['dtype']}.jsonl", "a", encoding="utf-8") as file:
+        file.write(line)
+PY
+}
+
 made=$(mktemp -d)
-trap 'rm -rf "$made"' EXIT
+parts=$(mktemp -d)
+trap 'rm -rf "$made" "$parts"' EXIT
 for file in bench/results/*-bench-*.jsonl; do
   name=$(basename "$file" .jsonl)
   machine=${name%-bench-*}
   page=${name##*-bench-}-${machine:11} # without the date
+  rm -f "$parts"/*
+  split_by_precision "$file" "$parts"
   {
     printf '# %s\n\nMade by `tools/check_bench_pages.sh` of `%s`: [docs/bench.md](../bench.md).\n\n' "$page" "$file"
-    printf '![%s](%s.svg)\n\n' "$page" "$page"
+    for part in "$parts"/*; do
+      figure=$page-$(basename "$part" .jsonl)
+      printf '![%s](%s.svg)\n\n' "$figure" "$figure"
+      "$convsched" bench --from "$part" --format csv --output "$made/$figure.svg" --quiet >/dev/null
+    done
     tell_origin "$file"
-    "$convsched" bench --from "$file" --format md --output "$made/$page.svg" --quiet
+    "$convsched" bench --from "$file" --format md --quiet
   } >"$made/$page.md"
 done
 if [ "${2:-}" = --write ]; then

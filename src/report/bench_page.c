@@ -176,7 +176,7 @@ static void caption_of(const cs_bench_row *row, int left_out, char *out, size_t 
   char more[64];
   snprintf(out, size, "%s%s",
            is_layers(row)
-               ? "Time of each layer, the same tensors every time."
+               ? "Time of each layer, the same tensors every time (of slow rungs others)."
                : "Rate of a product of matrices by their extent (of three the geometric mean).",
            more_text(left_out, more));
 }

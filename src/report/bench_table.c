@@ -120,11 +120,13 @@ static void add_notes(const cs_bench_records *records, cs_table *table) {
                   row->bench, row->dtype, batch, 1e-3 * all.naive_us, row->device, 1e-3 * all.us,
                   all.naive_us / all.us, all.cases - all.unknown, all.cases);
   }
-  cs_table_note(table,
-                "us: median, the same tensors every time. Peak and roofline: the rates that the "
-                "device sustains in that precision, measured (the highest of all cases). x naive: "
-                "times as fast as the "
-                "device's own naive rung, and as the CPU's on one thread.");
+  cs_table_note(
+      table,
+      "us: median, the same tensors every time (of slow rungs others every time). Peak and "
+      "roofline: the rates that the "
+      "device sustains in that precision, measured (the highest of all cases). x naive: "
+      "times as fast as the "
+      "device's own naive rung, and as the CPU's on one thread.");
 }
 
 void cs_bench_table_of(const cs_bench_records *records, cs_table *out) {

@@ -189,11 +189,11 @@ static void tell(const cs_session *session, const cs_micro_trial *trial, const d
   cs_log(
       &session->device->logger, CS_LOG_INFO,
       "coselect: %d nodes in micro-batches on %d stream%s: %.1f us, undivided %.1f us, %s: %s "
-      "(expected of the operations %.1f and %.1f us; %.0f%% of the gain is the cache's, the rest "
-      "that of faster candidates)",
+      "(expected of the operations %.1f and %.1f us: %+.1f us by other candidates, %+.1f us by the "
+      "cache)",
       trial->nodes, trial->streams, trial->streams > 1 ? "s" : "", us[DIVIDED], us[WHOLE],
       trial->known ? "measured" : "predicted", trial->taken ? "taken" : "not taken",
-      trial->divided_us, trial->whole_us, 100 * trial->cache_us / gain);
+      trial->divided_us, trial->whole_us, trial->cache_us - gain, -trial->cache_us);
 }
 
 static cs_status choose(cs_session *session, const cs_ways *u, divided *d) {
