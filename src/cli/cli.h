@@ -137,13 +137,14 @@ void cli_end_progress(void);
 /* Whether the terminal shows a line of progress now. */
 bool cli_progress_is_shown(void);
 
-/* Ctrl-C and SIGTERM end the process at once or, of a command that asks, within CLI_GRACE_S: by
- * then it has kept what it measured, or it is ended. A second one is not waited for. */
+/* Ctrl-C, SIGTERM and SIGHUP end the process at once or, of a command that asks, within
+ * CLI_GRACE_S: by then it has kept what it measured, or it is ended. A second one is not waited
+ * for. */
 #define CLI_GRACE_S 0.25
 void cli_catch_interrupts(bool asks);
 /* As a shell tells a command that a signal ended, where one did. */
 int cli_exit_code(cs_status status);
-/* True once Ctrl-C was pressed or SIGTERM came (of commands that ask). */
+/* True once Ctrl-C was pressed or SIGTERM or SIGHUP came (of commands that ask). */
 bool cli_interrupted(void *unused);
 cs_status cli_check_interrupt(void) CS_MUST_USE;
 

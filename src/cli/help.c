@@ -2,14 +2,16 @@
 
 #include <string.h>
 
-const cli_told cli_exit_codes[] = {{"0", "ok"},
-                                   {"1", "wrong result or missed requirement"},
-                                   {"2", "wrong use: options, arguments"},
-                                   {"3", "bad input"},
-                                   {"4", "device, library or disk failure"},
-                                   {"130", "interrupted (Ctrl-C); what was measured is kept"},
-                                   {"143", "terminated (SIGTERM); what was measured is kept"},
-                                   {NULL, NULL}};
+const cli_told cli_exit_codes[] = {
+    {"0", "ok"},
+    {"1", "wrong result or missed requirement"},
+    {"2", "wrong use: options, arguments"},
+    {"3", "bad input"},
+    {"4", "device, library or disk failure"},
+    {"129", "hung up (SIGHUP, if not ignored); what was measured is kept"},
+    {"130", "interrupted (Ctrl-C); what was measured is kept"},
+    {"143", "terminated (SIGTERM); what was measured is kept"},
+    {NULL, NULL}};
 
 const cli_told cli_environment[] = {
     {"XDG_CACHE_HOME", "Its folder convsched/v1 is the profile database (default: ~/.cache)."},

@@ -1,5 +1,5 @@
-/* Ctrl-C and SIGTERM: the first asks to stop and sets a deadline, the second stops, and so does the
- * deadline; commands that do not ask stop at once.
+/* Ctrl-C, SIGTERM and SIGHUP: the first asks to stop and sets a deadline, the second stops, and so
+ * does the deadline; commands that do not ask stop at once.
  *
  * A thread of its own waits for the signals, which are blocked everywhere else: a handler would run
  * on the stack of whatever thread it meets, and code that libraries make while they run (oneDNN's
@@ -17,7 +17,8 @@
 #define SAME_INTERRUPT_S 0.1
 #define STACK_BYTES ((size_t)256 << 10)
 
-static atomic_int interrupting_signal; /* SIGINT or SIGTERM, the first; 0: none came */
+static atomic_int interrupting_signal; /* the first of the signals below; 0: none came */
+static bool hangs_up;                  /* SIGHUP is not ignored, as nohup has it */
 
 /* What was measured is in the database by then, an appended record after the other; other files are
  * temporary until they are renamed. */
@@ -32,6 +33,7 @@ static void fill_signals(sigset_t *out) {
   sigemptyset(out);
   sigaddset(out, SIGINT);
   sigaddset(out, SIGTERM);
+  if (hangs_up) sigaddset(out, SIGHUP);
 }
 
 /* Until a second signal, which is not the first one's twin, or the deadline. */
@@ -75,7 +77,9 @@ static bool begin_watching(bool asks) {
 void cli_catch_interrupts(bool asks) {
   const struct sigaction as_usual = {.sa_handler =
                                          SIG_DFL}; /* what is ignored is never waited for */
+  struct sigaction hang_up;
   sigset_t signals;
+  hangs_up = sigaction(SIGHUP, NULL, &hang_up) == 0 && hang_up.sa_handler != SIG_IGN;
   fill_signals(&signals);
   sigaction(SIGINT, &as_usual, NULL);
   sigaction(SIGTERM, &as_usual, NULL);

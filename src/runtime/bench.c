@@ -122,13 +122,32 @@ static bool is_matrix(const cs_graph *graph) {
   return graph->values[graph->nodes[0].output].shape.rank != 4;
 }
 
+/* One whose tensors are too large for the device, as blocked layouts of few channels are, is left
+ * out, unless all are. */
+static cs_status measure_all_layouts(bench *b, const cs_layout *layouts, int n) {
+  cs_status left_out = CS_OK;
+  bool some = false;
+  for (int i = 0; i < n; i++) {
+    cs_status st = measure_layout(b, layouts[i]);
+    some = some || st == CS_OK;
+    if (st == CS_OK) continue;
+    cs_status_free(left_out);
+    left_out = st;
+    if (cs_status_code(st) != CS_CODE_NO_MEMORY) return st;
+    cs_log(&b->session->device->logger, CS_LOG_WARNING, "layout %s is left out: %s",
+           cs_layout_name(layouts[i]), cs_status_message(st));
+  }
+  if (!some) return left_out;
+  cs_status_free(left_out);
+  return CS_OK;
+}
+
 static cs_status measure_layouts(bench *b) {
   cs_backend *backend = b->session->device->backend;
   cs_layout layouts[CS_MAX_DEVICE_LAYOUTS];
   int n = backend->vtable->layouts(backend, b->session->settings.options.precision, layouts);
   if (is_matrix(b->session->planned.graph)) return measure_layout(b, CS_LAYOUT_NCHW);
-  for (int i = 0; i < n; i++) CS_RETURN_IF_ERROR(measure_layout(b, layouts[i]));
-  return CS_OK;
+  return measure_all_layouts(b, layouts, n);
 }
 
 /* ---- The whole ---- */

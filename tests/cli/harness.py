@@ -23,7 +23,7 @@ SANITIZER = re.compile(r"(Address|Leak|Thread|UndefinedBehavior)Sanitizer|runtim
 SHORT = bool(os.environ.get("CS_TEST_SHORT"))
 
 # Exit codes of the command (design: "Commands").
-OK, WRONG, USAGE, BAD_INPUT, FAILURE, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 4, 130, 143
+OK, WRONG, USAGE, BAD_INPUT, FAILURE, HUNG_UP, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 4, 129, 130, 143
 
 CONV_ATTRS = {"out_channels": 4, "kernel_shape": [3, 3], "pads": [1, 1, 1, 1], "bias": True}
 TINY = {

@@ -8,6 +8,15 @@ import xml.dom.minidom
 import harness
 from harness import BAD_INPUT, FAILURE, OK, USAGE, CommandTest
 
+LITTLE_MEMORY = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <unistd.h>
+long sysconf(int name) {
+  long (*usual)(int) = dlsym(RTLD_NEXT, "sysconf");
+  return name == _SC_PHYS_PAGES || name == _SC_AVPHYS_PAGES ? (256 << 20) / usual(_SC_PAGESIZE) : usual(name);
+}
+"""
 MANY_CORES = """
 #define _GNU_SOURCE
 #include <sched.h>
@@ -53,10 +62,23 @@ class Bench(CommandTest):
                 self.assertAlmostEqual(rung["share_of_peak"] * record["peak_flops"] / rung["flop_per_s"], 1, places=5)
             self.assertEqual(record["best"]["warm_us"], min(rung["warm_us"] for rung in rungs.values()))
 
-    def test_the_baseline_has_one_thread_where_there_are_many_cores(self):
+    def preload(self, source):
+        """What commands find before the C library."""
         cc = harness.find_tool(self, "cc", "gcc")
-        subprocess.run([cc, "-shared", "-fPIC", "-o", "many.so", self.file("many.c", MANY_CORES)], cwd=self.folder, check=True)
-        self.env.update(LD_PRELOAD=str(self.folder / "many.so"), OMP_WAIT_POLICY="passive", GOMP_SPINCOUNT="0")
+        subprocess.run([cc, "-shared", "-fPIC", "-o", "before.so", self.file("before.c", source), "-ldl"], cwd=self.folder, check=True)
+        self.env["LD_PRELOAD"] = str(self.folder / "before.so")
+
+    def test_a_layout_that_does_not_fit_is_left_out(self):
+        """One channel fills a sixteenth of a blocked layout."""
+        self.preload(LITTLE_MEMORY)
+        _, err = self.accepted(self.execute("bench", "convtranspose", "--layers", "1x2000x2000:1:k1s1p0,3x5x5:2:k2s2p0", "--batch", "1",
+                                            *QUICK, "--rungs", "library,gather", "--json", "out.jsonl"))
+        self.assertRegex(err, r"layout nchw(16|8)c is left out: convtranspose: out of device memory")
+        self.assertEqual([record["case"] for record in self.records()], ["1x2000x2000:1:k1s1p0", "3x5x5:2:k2s2p0"])
+
+    def test_the_baseline_has_one_thread_where_there_are_many_cores(self):
+        self.preload(MANY_CORES)
+        self.env.update(OMP_WAIT_POLICY="passive", GOMP_SPINCOUNT="0")
         for operation, case, naive in (("gemm", ("--sizes", "192,256"), "gemm_naive"),
                                        ("convtranspose", ("--layers", "dcgan.1,dcgan.2", "--batch", "2"), "convtranspose_scatter")):
             self.bench(operation, *case, *QUICK, "--json", f"{operation}.jsonl")

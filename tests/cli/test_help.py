@@ -93,7 +93,7 @@ class Help(CommandTest):
         out, _ = self.accepted(self.execute("--help"))
         for words in examples(out):
             self.accepted(self.execute("--parse-only", *words))
-        for code in ("0", "1", "2", "3", "4", "130", "143"):
+        for code in ("0", "1", "2", "3", "4", "129", "130", "143"):
             self.assertRegex(out, rf"(?m)^  {code} +\w")
 
     def test_pages(self):

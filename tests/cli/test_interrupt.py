@@ -11,7 +11,7 @@ import signal
 import time
 
 import harness
-from harness import INTERRUPTED, OK, TERMINATED, CommandTest
+from harness import HUNG_UP, INTERRUPTED, OK, TERMINATED, CommandTest
 from terminal import Terminal, screen
 
 WITHIN_S = float(os.environ.get("CS_INTERRUPT_S", "2"))
@@ -187,6 +187,20 @@ class Interrupt(CommandTest):
         self.assertLessEqual(self.ended(terminal), WITHIN_S)
         self.assertEqual(terminal.code, TERMINATED)
         self.check_clean(terminal)
+
+    def test_hung_up(self):
+        """A terminal that closes: SIGHUP, another code still. Under nohup it is ignored."""
+        model = self.file("branches.json", branches())
+        terminal = self.terminal("profile", model, "--device", "cpu", "--batch", "8")
+        self.assertFalse(terminal.read(1))
+        os.kill(terminal.pid, signal.SIGHUP)
+        self.assertLessEqual(self.ended(terminal), WITHIN_S)
+        self.assertEqual(terminal.code, HUNG_UP)
+        self.check_clean(terminal)
+        process = self.start("inspect", model, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        process.send_signal(signal.SIGHUP)
+        process.communicate(timeout=60)
+        self.assertEqual(process.returncode, OK)
 
 
 if __name__ == "__main__":
