@@ -116,10 +116,9 @@ struct Emulation {
           if (!there || at.w + remainder >= p.out_columns || filter >= p.filters) continue;
           float v = sum[(size_t)((m * 2 + remainder) * filters + q)];
           if (p.bias) v += p.bias[filter];
-          Slope act = slope_of(p.act);
-          if (v < 0) v = act.zero ? 0.f : v * act.slope;
           put_rounded(desc->output.dtype, p.y,
-                      at.n * p.out.n + at.h * p.out.h + (at.w + remainder) * p.out.w + filter, v);
+                      at.n * p.out.n + at.h * p.out.h + (at.w + remainder) * p.out.w + filter,
+                      slope_of(p.act).of(v));
           faults->outputs++;
         }
   }

@@ -251,8 +251,7 @@ inline void stationary_pack(const cs_op_desc *desc, const float *weight, const f
         float value =
             weight[((c * conv->out_channels + k) * conv->kernel[0] + kernel_h) * conv->kernel[1] +
                    kernel_w];
-        int64_t byte = (c - first) * size, vector = (byte / 16) ^ (row % 8);
-        int64_t at = (block * packed + row) * kStageRow + vector * 16 + byte % 16;
+        int64_t at = block * packed * kStageRow + swizzled_at(row, (c - first) * size);
         put_rounded(desc->output.dtype, host_out, at / size, f32 ? round_tf32(value) : value);
       }
     }

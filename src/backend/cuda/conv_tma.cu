@@ -117,8 +117,7 @@ cs_status tma_pack(const cs_op_desc *desc, const float *weight, const float *bia
   memset(host_out, 0, (size_t)tma_weight_bytes(desc));
   pack_filters(desc, weight, [&](int64_t row, int64_t tap, int64_t c, float value) {
     int64_t stage = tap * chunks + c / width, byte = c % width * size;
-    int64_t vector = (byte / 16) ^ (row % 8);
-    int64_t at = (stage * packed + row) * kStageRow + vector * 16 + byte % 16;
+    int64_t at = stage * packed * kStageRow + swizzled_at(row, byte);
     put_rounded(desc->output.dtype, host_out, at / size, value);
   });
   pack_bias(desc, bias, filters_bytes(desc), host_out);

@@ -82,7 +82,7 @@ struct Slope {
   bool any;    /* the activation is one of these */
   float slope; /* 1: there is none */
   bool zero;   /* not by a product, which would make NaN of an infinity */
-  __device__ __forceinline__ float of(float v) const {
+  __host__ __device__ __forceinline__ float of(float v) const {
     float below = zero ? 0.f : slope * v;
     return v < 0.f ? below : v;
   }

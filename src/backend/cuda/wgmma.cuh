@@ -26,6 +26,12 @@ __device__ __forceinline__ uint64_t matrix_of(uint32_t low) {
   return kHigh << 32 | low;
 }
 
+/* Where in packed operands byte `byte` of row `row` is, swizzled as matrix_low says; from rows that
+ * are a multiple of 8 on. */
+inline int64_t swizzled_at(int64_t row, int64_t byte) {
+  return row * kStageRow + ((byte / 16) ^ (row % 8)) * 16 + byte % 16;
+}
+
 /* A warp's number, known to be the same for all of its threads: what is counted from it is then
  * held in the uniform registers that wgmma takes its operands from. */
 __device__ __forceinline__ int uniform_warp() {
